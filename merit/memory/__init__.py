@@ -1,0 +1,1 @@
+"""Causal episodic memory: entries, the store, the causal view, the ranking."""
