@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from merit.episode import FailureType, Outcome, Question, Row, Status
-from merit.memory.entry import MemoryEntry
+from merit.memory.entry import EntryView, MemoryEntry
 from merit.memory.retrieval import Retrieval
 
 
@@ -134,7 +134,7 @@ class EpisodeFinalised:
     ``visible_from`` on. ``repairs`` counts the repair attempts that were made."""
 
     outcome: Outcome
-    entry: MemoryEntry | None
+    entry: EntryView | None
     visible_from: int
     repairs: int
 
