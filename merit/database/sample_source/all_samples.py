@@ -1,0 +1,16 @@
+"""The list of sample databases. What it does not know: their tables and questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from merit.database.sample_source import library, shop
+from merit.database.sample_source.builder import Sample, write
+
+SAMPLES: tuple[Sample, ...] = (library.SAMPLE, shop.SAMPLE)
+
+
+def write_all(root: Path) -> None:
+    """Writes the folder of every sample database below ``root``."""
+    for sample in SAMPLES:
+        write(sample, root)
