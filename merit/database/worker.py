@@ -1,0 +1,370 @@
+"""The process that statements run in: ``python -m merit.database.worker``.
+
+It reads requests from standard input and writes replies to standard output, each a frame: four bytes of
+length (big endian), then JSON. JSON, not pickle or marshal: the parent must be able to read the answer of a
+process that a hostile file took over, and JSON can only ever become plain values. A blob cell travels as a
+one-element list with its base64 text.
+
+Everything between a hostile statement and the machine is here: limits of the process (memory, CPU, no file
+may grow), limits of SQLite, a read-only connection that serves one statement, an authorizer that allows
+reading alone. Only the deadline's last word (killing this process) belongs to the parent, ``execution``.
+
+What this module does not know: the rest of the house (it imports the standard library alone, so that it starts
+in a few dozen milliseconds), which database is meant, what the rows are for.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import math
+import os
+import resource
+import select
+import sqlite3
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+FRAME = struct.Struct(">I")
+
+MEMORY_BYTES = 1 << 30
+"""Address space of a worker; past it an allocation fails, SQLite and Python say so and nothing else is hurt."""
+SQLITE_HEAP_BYTES = 512 << 20
+"""SQLite's own share of that, so that it usually is SQLite that reports ``out of memory``."""
+RETIRE_ABOVE_BYTES = 256 << 20
+"""A worker that keeps more resident memory than this asks to be replaced: malloc does not give all of it back."""
+CELL_BYTES = 10_000_000
+STATEMENT_BYTES = 1_000_000
+STEPS_BETWEEN_CHECKS = 5_000
+CPU_SLACK_S = 5
+
+READONLY = "attempt to write a readonly database"
+REFUSALS = frozenset({"not authorized", "authorization denied"})
+OUT_OF_MEMORY = "out of memory"
+
+ALLOWED_FUNCTIONS = frozenset(
+    # numbers
+    "abs acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10 log2 mod pi pow "
+    "power radians random round sign sin sinh sqrt tan tanh trunc "
+    # text and blobs
+    "char concat concat_ws format glob hex instr length like lower ltrim octet_length printf quote randomblob replace "
+    "rtrim soundex substr substring trim unhex unicode unistr unistr_quote upper zeroblob "
+    # choice and type
+    "coalesce if ifnull iif likelihood likely max min nullif subtype typeof unlikely "
+    # time
+    "current_date current_time current_timestamp date datetime julianday strftime time timediff unixepoch "
+    # aggregates and windows
+    "avg count cume_dist dense_rank first_value group_concat lag last_value lead median nth_value ntile percent_rank "
+    "percentile percentile_cont percentile_disc rank row_number string_agg sum total "
+    # JSON
+    "-> ->> json json_array json_array_insert json_array_length json_error_position json_extract json_group_array "
+    "json_group_object json_insert json_object json_patch json_pretty json_quote json_remove json_replace json_set "
+    "json_type json_valid jsonb jsonb_array jsonb_array_insert jsonb_extract jsonb_group_array jsonb_group_object "
+    "jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set "
+    # search and R*Tree
+    "bm25 highlight match matchinfo offsets regexp snippet rtreedepth rtreenode "
+    # about the connection
+    "changes last_insert_rowid sqlite_version total_changes".split()
+)
+"""Functions a statement may call. Others of the same SQLite (load_extension, fts3_tokenizer, sqlite_log, readfile
+and writefile of shells, …) are refused; functions that do not exist are refused by SQLite itself, in its own words."""
+
+READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
+
+NO_WRITES = frozenset(
+    {
+        sqlite3.SQLITE_PRAGMA,
+        sqlite3.SQLITE_TRANSACTION,
+        sqlite3.SQLITE_SAVEPOINT,
+        sqlite3.SQLITE_DETACH,
+        sqlite3.SQLITE_FUNCTION,
+    }
+)
+"""Refused actions that keep SQLite's own message; all other refused actions would write."""
+
+PRAGMAS_OF_MODULES = frozenset({"data_version", "page_size"})
+"""FTS5 and FTS3 ask these two of their own connection while a statement reads from them."""
+PRAGMAS_THAT_TAKE_A_NAME = frozenset(
+    "table_info table_xinfo table_list index_info index_xinfo index_list foreign_key_list foreign_key_check "
+    "quick_check integrity_check".split()
+)
+PRAGMAS_THAT_ACT = frozenset("incremental_vacuum optimize wal_checkpoint".split())
+
+
+class Guard:
+    """The authorizer of one statement; remembers whether what it refused would have written."""
+
+    def __init__(self) -> None:
+        self.refused_write = False
+
+    def __call__(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if action in READS:
+            return sqlite3.SQLITE_OK
+        # Using a virtual table (json_each, FTS5, …) declares its columns, which SQLite announces as this update. A real
+        # update of the schema needs writable_schema, a PRAGMA that is refused, and a file that can be written.
+        if action == sqlite3.SQLITE_UPDATE and first == "sqlite_master":
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in ALLOWED_FUNCTIONS:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_PRAGMA:
+            name = (first or "").lower()
+            if second is None and name in PRAGMAS_OF_MODULES:
+                return sqlite3.SQLITE_OK
+            sets = second is not None and name not in PRAGMAS_THAT_TAKE_A_NAME
+            self.refused_write |= sets or name in PRAGMAS_THAT_ACT
+        elif action not in NO_WRITES:
+            self.refused_write = True
+        return sqlite3.SQLITE_DENY
+
+
+class Deadline:
+    """A progress handler that stops SQLite once ``timeout_s`` have passed; says so in ``passed``."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.at = time.monotonic() + timeout_s
+        self.passed = False
+
+    def __call__(self) -> int:
+        self.passed = self.passed or time.monotonic() >= self.at
+        return self.passed
+
+
+def connect(uri: str, deadline: Deadline) -> sqlite3.Connection:
+    """A fresh connection to the file behind ``uri``, limited and read-only, for one request."""
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, cached_statements=0)
+    connection.set_progress_handler(deadline, STEPS_BETWEEN_CHECKS)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, CELL_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, STATEMENT_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0)
+    # temp_store: sorting may not spill to a file, because no file may grow here (RLIMIT_FSIZE).
+    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "temp_store=MEMORY", "mmap_size=0"):
+        connection.execute(f"PRAGMA {pragma}").close()
+    return connection
+
+
+def open_rtrees(connection: sqlite3.Connection) -> None:
+    """Connect the R*Tree tables before the authorizer is set: they prepare (never run) their writes on first use."""
+    trees = connection.execute(
+        "SELECT name FROM sqlite_master WHERE rootpage = 0 AND sql LIKE 'create virtual table%using%rtree%'"
+    ).fetchall()
+    for (name,) in trees:
+        quoted = name.replace('"', '""')
+        try:
+            connection.execute(f'SELECT 1 FROM "{quoted}" LIMIT 0').close()
+        except sqlite3.Error:
+            continue  # the statement itself will say what is wrong with this table, if it reads it
+
+
+def message_of(error: BaseException) -> str:
+    """The DBMS message as Python gives it; an empty MemoryError gets SQLite's words for it."""
+    if isinstance(error, MemoryError):
+        return OUT_OF_MEMORY
+    return str(error) or type(error).__name__
+
+
+def execute(request: dict[str, Any]) -> dict[str, Any]:
+    """Run one statement exactly as written. Returns status, columns, rows, error, elapsed_s, truncated."""
+    started = time.monotonic()
+    deadline = Deadline(request["timeout_s"])
+    guard = Guard()
+    reply: dict[str, Any] = {"columns": [], "rows": [], "error": None, "truncated": False}
+    connection = None
+    try:
+        connection = connect(request["uri"], deadline)
+        open_rtrees(connection)
+        connection.set_authorizer(guard)
+        columns, rows, truncated = fetch(connection, request, deadline)
+        if columns is None:
+            reply |= {"status": "EXECUTION_ERROR", "error": "empty query"}
+        else:
+            reply |= {"status": "EXECUTED", "columns": columns, "rows": rows, "truncated": truncated}
+    except Exception as error:  # noqa: BLE001 (Python raises a dozen classes for bad SQL; this is the one place)
+        if deadline.passed:
+            reply |= {"status": "TIMEOUT", "error": "TIMEOUT"}
+        else:
+            message = message_of(error)
+            if guard.refused_write and message in REFUSALS:
+                message = READONLY
+            reply |= {"status": "EXECUTION_ERROR", "error": message}
+    finally:
+        if connection is not None:
+            connection.close()
+    reply["elapsed_s"] = time.monotonic() - started
+    return reply
+
+
+def fetch(
+    connection: sqlite3.Connection, request: dict[str, Any], deadline: Deadline
+) -> tuple[list[str] | None, list[tuple[Any, ...]], bool]:
+    """Columns (None where there was no statement to run), rows, and whether a cap cut them.
+
+    Rows are read until the cap is passed, not reached: a result of exactly ``max_rows`` rows is complete.
+    """
+    size = 0
+
+    def text(raw: bytes) -> str:
+        nonlocal size
+        size += len(raw)
+        return raw.decode("utf-8", "replace")
+
+    connection.text_factory = text
+    cursor = connection.execute(request["sql"])
+    if cursor.description is None:
+        return None, [], False
+    columns = [column[0] for column in cursor.description]
+    rows: list[tuple[Any, ...]] = []
+    for row in cursor:
+        size += 8 * len(row) + sum(len(cell) for cell in row if type(cell) is bytes)
+        if len(rows) >= request["max_rows"] or size > request["max_bytes"]:
+            return columns, rows, True
+        rows.append(row)
+        if deadline():
+            raise TimeoutError
+    return columns, rows, False
+
+
+def inspect(request: dict[str, Any]) -> dict[str, Any]:
+    """Run our own questions about a file (``queries``: pairs of SQL and parameters) on one connection.
+
+    Each answer is a list of rows, or the message as text: one object that cannot be read hides no other.
+    """
+    deadline = Deadline(request["timeout_s"])
+    answers: list[list[tuple[Any, ...]] | str] = []
+    connection = connect(request["uri"], deadline)
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    try:
+        for sql, parameters in request["queries"]:
+            try:
+                answers.append(connection.execute(sql, parameters).fetchall())
+            except (sqlite3.Error, sqlite3.Warning, UnicodeError, MemoryError) as error:
+                answers.append(message_of(error))
+            if deadline.passed:
+                break
+    finally:
+        connection.close()
+    return {"answers": answers, "timed_out": deadline.passed}
+
+
+OPERATIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"execute": execute, "inspect": inspect}
+
+
+def blob(value: object) -> list[str]:
+    """How JSON carries a blob."""
+    if isinstance(value, bytes):
+        return [base64.b64encode(value).decode("ascii")]
+    raise TypeError(f"no value of SQLite: {type(value).__name__}")
+
+
+def limit(kind: int, value: int) -> None:
+    """Lower a limit of this process for good; one that is lower already stays."""
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    with contextlib.suppress(ValueError, OSError):  # some systems know a limit but not how to set it
+        resource.setrlimit(kind, (value, value))
+
+
+def limit_cpu(timeout_s: float) -> None:
+    """Allow as much CPU time as this request may take in all, counted from what was used before."""
+    soft = hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    if math.isfinite(timeout_s):
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        soft = math.ceil(usage.ru_utime + usage.ru_stime + timeout_s) + CPU_SLACK_S
+        soft = soft if hard == resource.RLIM_INFINITY else min(soft, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def resident_bytes() -> int:
+    """Resident memory now; 0 where the system does not tell.
+
+    Not ``ru_maxrss``: across fork and exec that starts at the peak of the parent, which may hold a model.
+    """
+    try:
+        with open("/proc/self/statm", "rb") as statm:
+            return int(statm.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
+def watch_parent(parent: int) -> None:
+    """End this process when its parent is gone, even in the middle of a statement (sqlite3 releases the GIL).
+
+    A parent-death signal would not do: it fires when the *thread* that started the worker ends.
+    """
+    hangup = select.poll()
+    hangup.register(0, 0)
+    while not hangup.poll(2_000) and os.getppid() == parent:
+        pass
+    os._exit(0)
+
+
+def read_exactly(count: int) -> bytes:
+    """``count`` bytes of standard input, fewer only at its end."""
+    parts = []
+    while count and (part := os.read(0, min(count, 1 << 20))):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def frame(reply: dict[str, Any]) -> bytes:
+    """The bytes of one reply."""
+    body = json.dumps(reply, default=blob, separators=(",", ":")).encode("ascii")
+    return FRAME.pack(len(body)) + body
+
+
+def answer(request: dict[str, Any]) -> bytes:
+    """The reply to one request, as a frame; what cannot be carried out or carried over becomes ``failed``."""
+    try:
+        reply = OPERATIONS[request["operation"]](request)
+        reply["retire"] = resident_bytes() > RETIRE_ABOVE_BYTES
+        return frame(reply)
+    except (sqlite3.Error, MemoryError) as error:
+        return frame({"failed": message_of(error), "retire": True})
+
+
+def write(data: bytes) -> None:
+    """All of ``data`` to standard output."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
+
+
+def serve() -> None:
+    """Answer requests until standard input ends."""
+    threading.Thread(target=watch_parent, args=(os.getppid(),), daemon=True).start()
+    limit(resource.RLIMIT_AS, MEMORY_BYTES)
+    limit(resource.RLIMIT_FSIZE, 0)
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_NOFILE, 32)
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f"PRAGMA hard_heap_limit={SQLITE_HEAP_BYTES}")  # holds for the whole process
+    connection.close()
+    write(frame({"ready": True}))
+    while len(head := read_exactly(FRAME.size)) == FRAME.size:
+        request = json.loads(read_exactly(FRAME.unpack(head)[0]))
+        limit_cpu(request["timeout_s"])
+        write(answer(request))
+
+
+def fold(path: str) -> None:
+    """Carry a write-ahead log or an unfinished journal that lies beside a *private copy* into that copy."""
+    limit(resource.RLIMIT_AS, MEMORY_BYTES)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    connection.close()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--fold"]:
+        fold(sys.argv[2])
+    else:
+        serve()
