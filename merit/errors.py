@@ -5,7 +5,8 @@ What this module does not know: who shows the message, or how.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class MeritError(Exception):
@@ -50,3 +51,17 @@ class UnknownStrategy(MeritError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+@contextmanager
+def told_as(what: str) -> Iterator[None]:
+    """Turn a foreign exception into ``MeritError("{what} ({its class}).")``.
+
+    Its own text is dropped, chain included: it may quote anything, gold included. A MeritError passes through.
+    """
+    try:
+        yield
+    except MeritError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a foreign part raises
+        raise MeritError(f"{what} ({type(error).__name__}).") from None

@@ -1,7 +1,7 @@
 """What the Ask page and the command line share: ask, keep the bundle, find it again, correct it, undo it.
 
-Every verb is a thin layer over ``run_episode``; there is no second loop. A live stream has a counter
-(spec §8): each question that is asked takes the next position, and an episode pins what it may see at its start.
+Every verb is a thin layer over ``run_episode``; there is no second loop. A live stream has a counter (spec §8): each
+question that is asked takes the next position, and nothing that becomes visible later can reach it.
 
 What this module does not know: streamlit, terminals, threads (``merit.jobs`` runs these generators).
 """
@@ -11,18 +11,22 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from merit import trace
-from merit.episode import Execution, Outcome, Question, Status
-from merit.errors import BadInput, MeritError
-from merit.events import EpisodeStarted, Event, Failed, TokenStreamed
-from merit.memory.entry import MemoryEntry
+from merit.diagnosis import FAILURES, diagnose
+from merit.episode import Execution, Outcome, Polarity, Question, Status
+from merit.errors import BadInput, MeritError, told_as
+from merit.events import LAST_EVENTS, AttemptMade, EpisodeStarted, Event, Executed, Failed, Judged, TokenStreamed
+from merit.memory.entry import EntryView, MemoryEntry
 from merit.repair import run_episode
+from merit.replaying import ReplayingModel, ReplayingVerifier
 from merit.settings import settings
 
 if TYPE_CHECKING:
@@ -36,6 +40,8 @@ log = logging.getLogger(__name__)
 
 MAX_QUESTION_CHARS = 2_000
 MAX_EVIDENCE_CHARS = 4_000
+BY_PERSON = "edited by a person"
+"""Stands as ``model_id`` and ``prompt_version`` of an entry whose new SQL a person wrote."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,27 @@ class EpisodeSummary:
     repairs: int
 
 
+def make_question(text: str, database_id: str, evidence: str = "") -> Question:
+    """A typed question, checked: ``BadInput`` with a sentence when empty, too long or not readable text."""
+    text, evidence = text.strip(), evidence.strip()
+    if not text:
+        raise BadInput("Please type a question first.")
+    for name, value, most in (("question", text, MAX_QUESTION_CHARS), ("hint", evidence, MAX_EVIDENCE_CHARS)):
+        if len(value) > most:
+            raise BadInput(
+                f"The {name} has {len(value):,} characters; at most {most:,} can be used. Please shorten it."
+            )
+        if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+            raise BadInput(f"The {name} holds characters that are no text. Please type it again.")
+    return Question(text, database_id, evidence)
+
+
+def check_database(database: Database) -> None:
+    """``BadInput`` when there is nothing to ask about (no table, no view)."""
+    if not database.tables:
+        raise BadInput(f"The database {database.id} has no tables, so there is nothing to ask about.")
+
+
 def ask(
     request: Request, model: LanguageModel, store: MemoryStore, *, cancel: threading.Event | None = None
 ) -> Iterator[Event]:
@@ -79,34 +106,111 @@ def ask(
     Yields the events of ``run_episode``; the bundle ``episodes/<id>.jsonl`` is on disk before the last of them
     is yielded. A bundle that cannot be written costs a warning in the log, never the episode.
     """
-    raise NotImplementedError
+    check_database(request.database)
+    yield from _kept(
+        run_episode(
+            request.question,
+            request.database,
+            model,
+            request.verifier,
+            store,
+            request.strategy,
+            store.next_position(),
+            request.budget,
+            initial=request.initial,
+            cancel=cancel,
+            seed=request.seed,
+        ),
+        request.owner,
+    )
 
 
 def history(owner: str, limit: int = 50) -> list[EpisodeSummary]:
     """The episodes of ``owner`` on this machine, newest first, at most ``limit``."""
-    raise NotImplementedError
+    found: list[EpisodeSummary] = []
+    files = [(file.stat().st_mtime_ns, file) for file in settings().episodes_dir.glob("*.jsonl")]
+    for changed, file in sorted(files, reverse=True):
+        header = _header(file, changed)
+        if header is not None and header.owner_key == owner_key(owner):
+            found.append(
+                EpisodeSummary(
+                    header.episode_id,
+                    header.question,
+                    header.database_id,
+                    header.strategy,
+                    header.created_at,
+                    header.ended,
+                    header.outcome,
+                    header.repairs,
+                )
+            )
+        if len(found) == limit:
+            break
+    return found
 
 
 def load(episode_id: str, owner: str) -> tuple[Event, ...]:
-    """The events of one finished episode of ``owner``; of nobody else (``BadInput``)."""
-    raise NotImplementedError
+    """The events of one finished episode of ``owner``; anybody else gets the ``BadInput`` of one that is not there."""
+    file = bundle_path(episode_id)
+    if not file.is_file() or trace.read_header(file).owner_key != owner_key(owner):
+        raise BadInput("This episode is not on this machine, or it is not yours.")
+    return trace.read_bundle(file).events
 
 
-def make_question(text: str, database_id: str, evidence: str = "") -> Question:
-    """A typed question, checked: ``BadInput`` with a sentence when empty, too long or not readable text."""
-    raise NotImplementedError
+def bundle_path(episode_id: str) -> Path:
+    """Where the bundle of an episode is kept; ``BadInput`` for what is no episode id."""
+    if not episode_id.isalnum() or not episode_id.isascii():
+        raise BadInput("This is not the id of an episode.")
+    return settings().episodes_dir / f"{episode_id}.jsonl"
 
 
-def check_database(database: Database) -> None:
-    """``BadInput`` when there is nothing to ask about (no table, no view)."""
-    raise NotImplementedError
+def owner_key(owner: str) -> str:
+    """What is written of an owner: 32 hex digits of sha256, from which the private key cannot be had back."""
+    return hashlib.sha256(f"merit owner {owner}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def remember_correction(
     events: Sequence[Event], edited_sql: str, execution: Execution, store: MemoryStore, database: Database
-) -> MemoryEntry:
-    """A person edited the last attempt, ran it and confirmed it: failed → edited becomes a positive entry."""
-    raise NotImplementedError
+) -> EntryView:
+    """A person edited the last attempt, ran it and confirmed it: failed → edited becomes a positive entry.
+
+    It is an observation of its own at the next position; ``model_id`` and ``prompt_version`` say that a person wrote
+    it. ``BadInput`` when there is nothing to correct: no attempt, a correct one, an edit that did not run or
+    changes nothing.
+    """
+    started = _started(events)
+    edited = edited_sql.strip()
+    failed, outcome, error = _last_attempt(events)
+    if outcome is Outcome.CORRECT:
+        raise BadInput("The last answer was judged correct, so there is nothing to correct.")
+    if not edited or edited == failed:
+        raise BadInput("The SQL was not changed, so there is nothing to remember.")
+    if execution.status is not Status.EXECUTED:
+        raise BadInput("Only SQL that runs can be remembered as a correction. Run it first.")
+    # Who confirms an edit says that the attempt before it was not right, even if nobody had judged that one.
+    quoted = outcome if outcome in FAILURES else Outcome.DENOTATION_MISMATCH
+    entry = MemoryEntry(
+        polarity=Polarity.POSITIVE,
+        failure_type=diagnose(quoted, error).failure_type,
+        question=started.question.text,
+        schema=started.schema,
+        database_id=database.id,
+        failed_sql=failed,
+        new_sql=edited,
+        status=quoted,
+        db_error=error,
+        outcome=Outcome.CORRECT,
+        question_id=started.question.id,
+        episode_id=uuid.uuid4().hex,
+        position=store.next_position(),
+        iteration=sum(isinstance(event, AttemptMade) for event in events),
+        prompt_version=BY_PERSON,
+        model_id=BY_PERSON,
+        encoder_id=started.encoder_id,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    with told_as("The correction could not be written to memory"):
+        return store.finalise(entry)
 
 
 def undo(
@@ -125,9 +229,75 @@ def undo(
     answers and judgements are replayed up to that attempt, then model and verifier of ``request`` go on.
     ``events`` may be those of a running or stopped episode (cancel its job first).
     """
-    raise NotImplementedError
+    if answer not in ("yes", "no"):
+        raise BadInput("A judgement is corrected to yes or no.")
+    judged = [event for event in events if isinstance(event, Judged) and event.iteration == iteration]
+    if not judged:
+        raise BadInput(f"Attempt {iteration} was not judged, so there is no answer to take back.")
+    corrected = Outcome.CORRECT if answer == "yes" else Outcome.DENOTATION_MISMATCH
+    store.retract(_started(events).episode_id)
+    again = Request(
+        request.question,
+        request.database,
+        request.strategy,
+        ReplayingVerifier(request.verifier, events, iteration, corrected),
+        request.budget,
+        request.owner,
+        request.seed,
+        request.initial,
+    )
+    yield from ask(again, ReplayingModel(model, events, iteration), store, cancel=cancel)
 
 
-def saved_again(failed: Failed, store: MemoryStore) -> MemoryEntry:
+def saved_again(failed: Failed, store: MemoryStore) -> EntryView:
     """Write the entry that could not be written when the episode ended; the merged view. Safe to repeat."""
-    raise NotImplementedError
+    if failed.unsaved is None:
+        raise BadInput("Nothing of this episode is waiting to be saved.")
+    with told_as("The memory still cannot be written"):
+        return store.finalise(failed.unsaved)
+
+
+def _kept(events: Iterator[Event], owner: str) -> Iterator[Event]:
+    """Pass the events on; write the bundle before the last one is out."""
+    seen: list[Event] = []
+    for event in events:
+        if not isinstance(event, TokenStreamed):
+            seen.append(event)
+        if isinstance(event, LAST_EVENTS):
+            _save(seen, owner)
+        yield event
+
+
+def _save(events: Sequence[Event], owner: str) -> None:
+    if not isinstance(events[0], EpisodeStarted):
+        return  # it failed before it began: there is nothing to replay
+    try:
+        trace.write_bundle(bundle_path(events[0].episode_id), events, owner_key=owner_key(owner))
+    except (OSError, MeritError) as error:
+        log.warning("The recording of episode %s was not kept (%s).", events[0].episode_id, type(error).__name__)
+
+
+@lru_cache(maxsize=4096)
+def _header(file: Path, changed_ns: int) -> trace.BundleHeader | None:
+    """The header of a bundle, read once per change; None for a file that is none."""
+    try:
+        return trace.read_header(file)
+    except BadInput:
+        return None
+
+
+def _started(events: Sequence[Event]) -> EpisodeStarted:
+    if not events or not isinstance(events[0], EpisodeStarted):
+        raise BadInput("This episode did not begin, so there is nothing to correct.")
+    return events[0]
+
+
+def _last_attempt(events: Sequence[Event]) -> tuple[str, Outcome, str | None]:
+    """SQL, outcome and DBMS message of the last attempt that was executed; NOT_JUDGED where nobody judged it."""
+    sql = {event.iteration: event.sql for event in events if isinstance(event, AttemptMade)}
+    outcome = {event.iteration: event.outcome for event in events if isinstance(event, Judged)}
+    executed = [event for event in events if isinstance(event, Executed)]
+    if not executed:
+        raise BadInput("This episode has no answer that was run, so there is nothing to correct.")
+    last = executed[-1]
+    return sql[last.iteration], outcome.get(last.iteration, Outcome.NOT_JUDGED), last.error

@@ -102,11 +102,13 @@ def trimmed(event: Event) -> Event:
     return dataclasses.replace(event, retrieval=event.retrieval.capped()) if isinstance(event, Retrieved) else event
 
 
-def write_bundle(path: Path, events: Iterable[Event], meta: Mapping[str, str] | None = None) -> BundleHeader:
-    """Write a finished episode to ``path``, whole or not at all; ``meta`` may give ``owner_key`` and
-    ``memory_version``. Streamed tokens are left out. ``BadInput`` when the events are no finished episode."""
+def write_bundle(path: Path, events: Iterable[Event], *, owner_key: str = "", memory_version: str = "") -> BundleHeader:
+    """Write a finished episode to ``path``, whole or not at all. Streamed tokens are left out.
+
+    ``owner_key`` and ``memory_version`` go into the header. ``BadInput`` when the events are no finished episode.
+    """
     kept = tuple(trimmed(event) for event in events if not isinstance(event, TokenStreamed))
-    header = _header(kept, meta or {})
+    header = _header(kept, owner_key, memory_version)
     lines = [json.dumps(header.model_dump(), ensure_ascii=True), *map(to_line, kept)]
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -157,7 +159,7 @@ def replay(path: Path) -> Iterator[Event]:
     yield from read_bundle(path).events
 
 
-def _header(events: tuple[Event, ...], meta: Mapping[str, str]) -> BundleHeader:
+def _header(events: tuple[Event, ...], owner_key: str, memory_version: str) -> BundleHeader:
     started, last = _check_whole(events)
     finalised = isinstance(last, EpisodeFinalised)
     return BundleHeader(
@@ -177,8 +179,8 @@ def _header(events: tuple[Event, ...], meta: Mapping[str, str]) -> BundleHeader:
         ended=type(last).__name__,
         outcome=last.outcome if isinstance(last, EpisodeFinalised) else None,
         repairs=last.repairs if finalised else 0,
-        memory_version=meta.get("memory_version", ""),
-        owner_key=meta.get("owner_key", ""),
+        memory_version=memory_version,
+        owner_key=owner_key,
         packages=package_versions(),
     )
 

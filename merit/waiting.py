@@ -15,6 +15,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from merit.errors import MeritError
+
 T = TypeVar("T")
 
 PIECE_EVERY_S = 0.1
@@ -25,7 +27,7 @@ Work = Callable[[Callable[[str], None], threading.Event], T]
 """``work(say, cancel)``: calls ``say(piece)`` from any thread as text arrives, stops early once ``cancel`` is set."""
 
 
-class Stopped(Exception):
+class Stopped(MeritError):
     """The outer cancel event was set; whatever the call returns from now on is ignored."""
 
 
@@ -89,6 +91,16 @@ def wait_for(
             limit.check()
     finally:
         inner.set()
+
+
+def finish(waiting: Generator[str, None, T]) -> T:
+    """The value of a call whose text, if any, nobody wants."""
+    while True:
+        try:
+            next(waiting)
+        except StopIteration as end:
+            value: T = end.value
+            return value
 
 
 def _next(said: queue.SimpleQueue[Any]) -> Any:
