@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from merit.database.sample_source import library, shop
+from merit.database.sample_source import allotment, campus, clinic, festival, library, shop
 from merit.database.sample_source.builder import Sample, write
 
-SAMPLES: tuple[Sample, ...] = (library.SAMPLE, shop.SAMPLE)
+SAMPLES: tuple[Sample, ...] = (
+    allotment.SAMPLE,
+    campus.SAMPLE,
+    clinic.SAMPLE,
+    festival.SAMPLE,
+    library.SAMPLE,
+    shop.SAMPLE,
+)
 
 
 def write_all(root: Path) -> None:

@@ -48,19 +48,45 @@ BRANCHES = [
 ]
 TOWNS = ("Millbrook", "Saltwick", "Ferndale", "Ashcombe", "Northey")
 ADJECTIVES = (
-    "Amber", "Borrowed", "Broken", "Distant", "Eleventh", "Glass", "Hollow", "Last", "Little", "Long", "Paper", "Quiet",
-    "Salt", "Second", "Winter",
+    "Amber",
+    "Borrowed",
+    "Broken",
+    "Distant",
+    "Eleventh",
+    "Glass",
+    "Hollow",
+    "Last",
+    "Little",
+    "Long",
+    "Paper",
+    "Quiet",
+    "Salt",
+    "Second",
+    "Winter",
 )
 NOUNS = (
-    "Almanac", "Bridge", "Cartographer", "Ferry", "Garden", "House", "Inheritance", "Lantern", "Map", "Orchard", "River",
+    "Almanac",
+    "Bridge",
+    "Cartographer",
+    "Ferry",
+    "Garden",
+    "House",
+    "Inheritance",
+    "Lantern",
+    "Map",
+    "Orchard",
+    "River",
     "Season",
 )
 GENRES = {"crime": 5, "novel": 7, "history": 3, "children": 4, "poetry": 2, "travel": 2, "science": 2}
 COUNTRIES = {"GB": 22, "IE": 7, "FR": 6, "DE": 5, "SE": 4, "NG": 3, "JP": 3}
 GROUPS = [
-    (1, "Crime after dark", 1, "Tuesday", 14), (2, "Poems and tea", 3, "Wednesday", 10),
-    (3, "Slow readers", 2, "Thursday", 12), (4, "Past lives", 1, "Monday", 16),
-    (5, "Picture book mornings", 4, "Saturday", None), (6, "One chapter", 5, "Thursday", 8),
+    (1, "Crime after dark", 1, "Tuesday", 14),
+    (2, "Poems and tea", 3, "Wednesday", 10),
+    (3, "Slow readers", 2, "Thursday", 12),
+    (4, "Past lives", 1, "Monday", 16),
+    (5, "Picture book mornings", 4, "Saturday", None),
+    (6, "One chapter", 5, "Thursday", 8),
 ]
 LAST_DAY = date(2024, 6, 30)
 
@@ -74,8 +100,12 @@ def rows(dice: Dice) -> Rows:
     titles = dice.some([f"The {adjective} {noun}" for adjective in ADJECTIVES for noun in NOUNS], 150)
     books: Lines = [
         (
-            number, title, dice.between(1, 48), None if dice.chance(0.05) else dice.weighted(GENRES),
-            dice.weighted({"en": 8, "fr": 1, "de": 1}), None if dice.chance(0.07) else dice.between(1948, 2023),
+            number,
+            title,
+            dice.between(1, 48),
+            None if dice.chance(0.05) else dice.weighted(GENRES),
+            dice.weighted({"en": 8, "fr": 1, "de": 1}),
+            None if dice.chance(0.07) else dice.between(1948, 2023),
             None if dice.chance(0.1) else dice.between(32, 720),
         )
         for number, title in enumerate(titles, 1)
@@ -86,10 +116,17 @@ def rows(dice: Dice) -> Rows:
             condition = dice.weighted({"A": 4, "B": 5, "C": 3, "W": 1})
             bought = dice.day(date(2006, 1, 2), date(2021, 12, 20)).isoformat()
             note = dice.weighted({None: 14, "cover torn": 1, "map missing": 1, "coffee stain": 1})
-            copies.append((
-                len(copies) + 1, book[0], dice.weighted({1: 6, 2: 4, 3: 2, 4: 3, 5: 1}), condition, bought,
-                None if dice.chance(0.08) else dice.between(8, 76) / 2, note,
-            ))
+            copies.append(
+                (
+                    len(copies) + 1,
+                    book[0],
+                    dice.weighted({1: 6, 2: 4, 3: 2, 4: 3, 5: 1}),
+                    condition,
+                    bought,
+                    None if dice.chance(0.08) else dice.between(8, 76) / 2,
+                    note,
+                )
+            )
     members: Lines = []
     names = dice.some([f"{first} {last}" for first in FIRST for last in LAST], 140)
     for number, name in enumerate(names, 1):
@@ -106,8 +143,15 @@ def rows(dice: Dice) -> Rows:
             joined_on = None if dice.chance(0.15) else dice.day(date(2021, 1, 4), date(2024, 5, 30)).isoformat()
             group_members.append((group[0], member, joined_on))
     return {
-        "branch": list(BRANCHES), "author": authors, "book": books, "copy": copies, "member": members,
-        "loan": loans, "fine": fines, "reading group": list(GROUPS), "group member": group_members,
+        "branch": list(BRANCHES),
+        "author": authors,
+        "book": books,
+        "copy": copies,
+        "member": members,
+        "loan": loans,
+        "fine": fines,
+        "reading group": list(GROUPS),
+        "group member": group_members,
     }
 
 

@@ -41,15 +41,30 @@ CREATE TABLE refund (
 """
 
 CATEGORIES = [
-    (1, "Pantry", None), (2, "Drinks", None), (3, "Household", None), (4, "Fresh", None),
-    (5, "Spices", 1), (6, "Tinned food", 1), (7, "Sweets", 1), (8, "Tea", 2), (9, "Coffee", 2), (10, "Juice", 2),
-    (11, "Candles", 3), (12, "Soap", 3), (13, "Cheese", 4), (14, "Bread", 4),
+    (1, "Pantry", None),
+    (2, "Drinks", None),
+    (3, "Household", None),
+    (4, "Fresh", None),
+    (5, "Spices", 1),
+    (6, "Tinned food", 1),
+    (7, "Sweets", 1),
+    (8, "Tea", 2),
+    (9, "Coffee", 2),
+    (10, "Juice", 2),
+    (11, "Candles", 3),
+    (12, "Soap", 3),
+    (13, "Cheese", 4),
+    (14, "Bread", 4),
 ]
 SUPPLIERS = [
-    (1, "Hargreave Mills", "GB", 3, "active"), (2, "Casa Bruna", "IT", 9, "active"),
-    (3, "Nordlys Roastery", "SE", 7, "active"), (4, "Van Dijk Kaas", "NL", 5, "active"),
-    (5, "Lighthouse Candles", "GB", 12, "paused"), (6, "Savon du Midi", "FR", None, "active"),
-    (7, "Teegarten Bremen", "DE", 6, "active"), (8, "Orchard Lane", "GB", 2, "closed"),
+    (1, "Hargreave Mills", "GB", 3, "active"),
+    (2, "Casa Bruna", "IT", 9, "active"),
+    (3, "Nordlys Roastery", "SE", 7, "active"),
+    (4, "Van Dijk Kaas", "NL", 5, "active"),
+    (5, "Lighthouse Candles", "GB", 12, "paused"),
+    (6, "Savon du Midi", "FR", None, "active"),
+    (7, "Teegarten Bremen", "DE", 6, "active"),
+    (8, "Orchard Lane", "GB", 2, "closed"),
 ]
 # category: its suppliers and its products
 GOODS = {
@@ -65,8 +80,11 @@ GOODS = {
     14: ((1,), ("Rye loaf", "Oat bread", "Cheese scone")),
 }
 CITIES = {
-    "GB": ("Bristol", "Leeds", "Dundee"), "DE": ("Bremen", "Kassel"), "FR": ("Nantes", "Lille"),
-    "NL": ("Utrecht", "Leiden"), "SE": ("Malmö", "Umeå"),
+    "GB": ("Bristol", "Leeds", "Dundee"),
+    "DE": ("Bremen", "Kassel"),
+    "FR": ("Nantes", "Lille"),
+    "NL": ("Utrecht", "Leiden"),
+    "SE": ("Malmö", "Umeå"),
 }
 COMMENTS = (None, None, None, "would buy again", "arrived broken", "smaller than I thought", "lovely", "too salty")
 VOUCHERS = {None: 14, "SPRING10": 2, "HELLO5": 2, "QUAY20": 1}
@@ -77,11 +95,17 @@ def rows(dice: Dice) -> Rows:
     products: Lines = []
     for category_id, (suppliers, names) in GOODS.items():
         for name in names:
-            products.append((
-                len(products) + 1, name, category_id, dice.pick(suppliers), 5 * dice.between(24, 380) - 1,
-                None if dice.chance(0.12) else 10 * dice.between(4, 150),
-                dice.weighted({"A": 8, "S": 2, "D": 2}),
-            ))
+            products.append(
+                (
+                    len(products) + 1,
+                    name,
+                    category_id,
+                    dice.pick(suppliers),
+                    5 * dice.between(24, 380) - 1,
+                    None if dice.chance(0.12) else 10 * dice.between(4, 150),
+                    dice.weighted({"A": 8, "S": 2, "D": 2}),
+                )
+            )
     customers: Lines = []
     for number, name in enumerate(dice.some([f"{first} {last}" for first in FIRST for last in LAST], 160), 1):
         country = dice.weighted({"GB": 9, "DE": 3, "FR": 2, "NL": 3, "SE": 1})
@@ -97,13 +121,26 @@ def rows(dice: Dice) -> Rows:
         deliveries.append((len(deliveries) + 1, product, day.strftime("%d/%m/%Y"), 6 * dice.between(1, 16), status))
     reviews: Lines = []
     for day in sorted(dice.day(date(2023, 1, 8), date(2024, 8, 31)) for _ in range(260)):
-        reviews.append((
-            len(reviews) + 1, dice.between(1, len(products) - 3), dice.between(1, 160),
-            dice.weighted({5: 6, 4: 5, 3: 3, 2: 2, 1: 1}), dice.pick(COMMENTS), day.isoformat(),
-        ))
+        reviews.append(
+            (
+                len(reviews) + 1,
+                dice.between(1, len(products) - 3),
+                dice.between(1, 160),
+                dice.weighted({5: 6, 4: 5, 3: 3, 2: 2, 1: 1}),
+                dice.pick(COMMENTS),
+                day.isoformat(),
+            )
+        )
     return {
-        "category": list(CATEGORIES), "supplier": list(SUPPLIERS), "product": products, "customer": customers,
-        "order": orders, "order line": lines, "delivery": deliveries, "review": reviews, "refund": refunds,
+        "category": list(CATEGORIES),
+        "supplier": list(SUPPLIERS),
+        "product": products,
+        "customer": customers,
+        "order": orders,
+        "order line": lines,
+        "delivery": deliveries,
+        "review": reviews,
+        "refund": refunds,
     }
 
 

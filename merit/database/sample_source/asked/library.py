@@ -33,10 +33,14 @@ QUESTIONS = (
         "book.language holds two-letter codes: en English, fr French, de German.",
     ),
     Asked(
-        "How many copies have been withdrawn?", "SELECT COUNT(*) FROM copy WHERE condition = 'W'", CONDITION,
+        "How many copies have been withdrawn?",
+        "SELECT COUNT(*) FROM copy WHERE condition = 'W'",
+        CONDITION,
     ),
     Asked(
-        "How much money is still owed to us in open fines?", "SELECT SUM(amount) FROM fine WHERE status = 'O'", FINE,
+        "How much money is still owed to us in open fines?",
+        "SELECT SUM(amount) FROM fine WHERE status = 'O'",
+        FINE,
     ),
     Asked("Who are the members from Millbrook?", "SELECT name FROM member WHERE TRIM(town) = 'Millbrook'", TOWN),
     Asked(
@@ -74,7 +78,7 @@ QUESTIONS = (
     Asked(
         "Which reading groups come together in the Market Square branch?",
         'SELECT "reading group".name FROM "reading group" JOIN branch '
-        'ON "reading group".branch_id = branch.branch_id WHERE branch.name = \'Market Square\'',
+        "ON \"reading group\".branch_id = branch.branch_id WHERE branch.name = 'Market Square'",
     ),
     Asked(
         "How many fines are paid, open and waived? One row per status code, with the count.",
@@ -135,8 +139,7 @@ QUESTIONS = (
     ),
     Asked(
         "In which towns do members live although we have no branch there? Each town once.",
-        "SELECT DISTINCT TRIM(town) FROM member WHERE town IS NOT NULL "
-        "AND TRIM(town) NOT IN (SELECT town FROM branch)",
+        "SELECT DISTINCT TRIM(town) FROM member WHERE town IS NOT NULL AND TRIM(town) NOT IN (SELECT town FROM branch)",
         TOWN,
     ),
     Asked(

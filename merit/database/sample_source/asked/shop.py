@@ -85,13 +85,13 @@ QUESTIONS = (
     Asked(
         "Who ordered by phone with the voucher QUAY20? Every name once.",
         'SELECT DISTINCT customer.name FROM customer JOIN "order" ON customer.customer_id = "order".customer_id '
-        "WHERE \"order\".channel = 'phone' AND \"order\".\"voucher code\" = 'QUAY20'",
+        'WHERE "order".channel = \'phone\' AND "order"."voucher code" = \'QUAY20\'',
     ),
     Asked(
         "How much did web orders bring in during July 2024, in cents, leaving out cancelled ones?",
         'SELECT SUM("order line".quantity * "order line".price_cents) FROM "order" '
         'JOIN "order line" ON "order".order_id = "order line".order_id '
-        "WHERE \"order\".channel = 'web' AND \"order\".status <> 90 "
+        'WHERE "order".channel = \'web\' AND "order".status <> 90 '
         "AND \"order\".ordered_on BETWEEN '2024-07-01' AND '2024-07-31'",
         "Money brought in = quantity * price_cents of the order lines. Web orders write ordered_on as YYYY-MM-DD; "
         "status 90 means cancelled.",
@@ -107,7 +107,7 @@ QUESTIONS = (
     ),
     Asked(
         "Which customers have never ordered anything?",
-        "SELECT name FROM customer WHERE customer_id NOT IN (SELECT customer_id FROM \"order\")",
+        'SELECT name FROM customer WHERE customer_id NOT IN (SELECT customer_id FROM "order")',
     ),
     Asked(
         "How many products are more expensive than our average product?",
