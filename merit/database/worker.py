@@ -232,7 +232,8 @@ def fetch(
 def inspect(request: dict[str, Any]) -> dict[str, Any]:
     """Run our own questions about a file (``queries``: pairs of SQL and parameters) on one connection.
 
-    Each answer is a list of rows, or the message as text: one object that cannot be read hides no other.
+    Each answer is a list of rows, or the message as text: one object that cannot be read hides no other. The list
+    ends where the deadline passed.
     """
     deadline = Deadline(request["timeout_s"])
     answers: list[list[tuple[Any, ...]] | str] = []
@@ -240,15 +241,17 @@ def inspect(request: dict[str, Any]) -> dict[str, Any]:
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     try:
         for sql, parameters in request["queries"]:
+            found: list[tuple[Any, ...]] | str
             try:
-                answers.append(connection.execute(sql, parameters).fetchall())
+                found = connection.execute(sql, parameters).fetchall()
             except (sqlite3.Error, sqlite3.Warning, UnicodeError, MemoryError) as error:
-                answers.append(message_of(error))
+                found = message_of(error)
             if deadline.passed:
                 break
+            answers.append(found)
     finally:
         connection.close()
-    return {"answers": answers, "timed_out": deadline.passed}
+    return {"answers": answers}
 
 
 OPERATIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"execute": execute, "inspect": inspect}
