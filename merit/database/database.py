@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sqlite3
-import tempfile
 import threading
 import weakref
 from collections.abc import Mapping
@@ -59,7 +58,7 @@ class Database:
             raise DatabaseNotFound(f"There is no database at {path}.")
         if not path.is_file():
             raise DatabaseUnreadable(f"{path} is a folder or a device, not a database file.")
-        file, folder = _usable_file(path.resolve())
+        file, folder = upload.usable_file(path.resolve())
         uri = upload.uri(file)
         try:
             tables, problems = schema.read(uri)
@@ -126,24 +125,3 @@ class Database:
         if all(table != known.name for known in self.tables):
             raise BadInput(f"The database {self.id} has no table called {table!r}.")
         return table
-
-
-def _usable_file(path: Path) -> tuple[Path, Path | None]:
-    """The file to read (the file itself, or a private copy that took its log in) and the copy's folder."""
-    try:
-        if upload.log_beside(path) and path.stat().st_size:
-            folder = Path(tempfile.mkdtemp(prefix="merit-"))
-            try:
-                return _sound(upload.private_copy(path, folder)), folder
-            except BaseException:
-                shutil.rmtree(folder, ignore_errors=True)
-                raise
-        return _sound(path), None
-    except OSError as error:
-        raise DatabaseUnreadable(f"The file cannot be read ({error.strerror}).") from error
-
-
-def _sound(path: Path) -> Path:
-    if fault := upload.header_fault(path):
-        raise DatabaseUnreadable(fault)
-    return path

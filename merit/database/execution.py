@@ -87,20 +87,19 @@ class Worker:
         os.set_blocking(self.stdout, False)
         self.ready = False
 
-    def request(
-        self, request: dict[str, Any], max_reply: int, cancel: threading.Event | None
-    ) -> dict[str, Any]:
+    def request(self, request: dict[str, Any], max_reply: int, cancel: threading.Event | None) -> dict[str, Any]:
         """Send ``request`` and return the reply; its ``timeout_s`` starts when the worker is up."""
         if not self.ready:
-            self._exchange(b"", time.monotonic() + START_S, FRAME_ALLOWANCE, cancel)
+            try:
+                self._exchange(b"", time.monotonic() + START_S, FRAME_ALLOWANCE, cancel)
+            except Overdue as error:
+                raise WorkerFailed("the database process did not start in time") from error
             self.ready = True
         body = json.dumps(request).encode("ascii")
         deadline = time.monotonic() + request["timeout_s"] + GRACE_S
         return self._exchange(FRAME.pack(len(body)) + body, deadline, max_reply, cancel)
 
-    def _exchange(
-        self, data: bytes, deadline: float, max_reply: int, cancel: threading.Event | None
-    ) -> dict[str, Any]:
+    def _exchange(self, data: bytes, deadline: float, max_reply: int, cancel: threading.Event | None) -> dict[str, Any]:
         """Write ``data`` and read one frame, never blocking past ``deadline`` or a set ``cancel``."""
         unsent = memoryview(data)
         received = bytearray()
@@ -128,13 +127,13 @@ class Worker:
             if expected == FRAME.size <= len(received):
                 expected += FRAME.unpack_from(received)[0]
                 if expected > max_reply:
-                    raise WorkerFailed("The database process sent a reply that is too large.")
+                    raise WorkerFailed("the database process sent a reply that is too large")
         try:
             reply = json.loads(received[FRAME.size :])
         except ValueError as error:
-            raise WorkerFailed("The database process sent a reply that cannot be read.") from error
+            raise WorkerFailed("the database process sent a reply that cannot be read") from error
         if not isinstance(reply, dict):
-            raise WorkerFailed("The database process sent a reply that cannot be read.")
+            raise WorkerFailed("the database process sent a reply that cannot be read")
         return reply
 
     def _send(self, unsent: memoryview) -> memoryview:
@@ -198,7 +197,10 @@ class Pool:
                     break
                 worker.kill()
             else:
-                worker = Worker()
+                try:
+                    worker = Worker()
+                except OSError as error:
+                    raise WorkerFailed(f"the database process could not be started: {error.strerror}") from error
             self._busy.add(worker)
             return worker
 
@@ -221,6 +223,7 @@ class Pool:
             workers, self._idle = [*self._idle, *self._busy], []
         for worker in workers:
             worker.process.kill()
+            worker.process.wait()
 
 
 _pool = Pool()
@@ -281,18 +284,19 @@ def execute(
         return _error(str(error), started)
     except (KeyError, TypeError, ValueError):
         return _error("the database process sent a reply that cannot be read", started)
-    except OSError as error:
-        return _error(f"the database process could not be started: {error.strerror}", started)
 
 
-def inspect(
-    uri: str, queries: Sequence[tuple[str, Sequence[str]]], timeout_s: float
-) -> list[tuple[Row, ...] | str]:
+def inspect(uri: str, queries: Sequence[tuple[str, Sequence[str]]], timeout_s: float) -> list[tuple[Row, ...] | str]:
     """Run our own questions about a file; each answer is its rows, or the DBMS message.
 
     Shorter than ``queries`` where the deadline passed or the worker died on the way: the rest is unknown.
     """
-    request = {"operation": "inspect", "uri": uri, "queries": [list(query) for query in queries], "timeout_s": timeout_s}
+    request = {
+        "operation": "inspect",
+        "uri": uri,
+        "queries": [list(query) for query in queries],
+        "timeout_s": timeout_s,
+    }
     try:
         reply = _pool.request(request, FRAME_ALLOWANCE)
     except (Overdue, WorkerFailed):

@@ -9,7 +9,7 @@ import re
 
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-KEYWORDS = frozenset(
+WORDS = (
     "abort action add after all alter always analyze and as asc attach autoincrement before begin between by cascade "
     "case cast check collate column commit conflict constraint create cross current current_date current_time "
     "current_timestamp database default deferrable deferred delete desc detach distinct do drop each else end escape "
@@ -19,8 +19,9 @@ KEYWORDS = frozenset(
     "others outer over partition plan pragma preceding primary query raise range recursive references regexp reindex "
     "release rename replace restrict returning right rollback row rows savepoint select set table temp temporary then "
     "ties to transaction trigger unbounded union unique update using vacuum values view virtual when where window "
-    "with within without".split()
+    "with within without"
 )
+KEYWORDS = frozenset(WORDS.split())
 """Words that may need quotes (sqlite.org/lang_keywords.html; a quoted name is never wrong)."""
 
 

@@ -7,11 +7,13 @@ size is allowed.
 from __future__ import annotations
 
 import shutil
+import tempfile
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 from merit.database import execution, schema
+from merit.episode import Row
 from merit.errors import DatabaseUnreadable
 
 MAGIC = b"SQLite format 3\0"
@@ -37,6 +39,7 @@ LOG_MISSING = (
     "The file is in write-ahead mode, but its log (the file whose name ends in -wal) is not beside it. "
     "Close the program that uses the database, or bring both files."
 )
+LOG_UNUSABLE = "The log beside the file cannot be carried over into it; one of the two is damaged."
 NO_TABLES = "The database has no tables."
 
 
@@ -140,8 +143,7 @@ def private_copy(source: Path, folder: Path) -> Path:
             shutil.copyfile(_beside(source, ending), target)
     try:
         if log_beside(copy) and not execution.fold(copy, FOLD_TIMEOUT_S):
-            copy.unlink()
-            raise DatabaseUnreadable("The log beside the file cannot be carried over into it; one of the two is damaged.")
+            raise DatabaseUnreadable(header_fault(source) or LOG_UNUSABLE)
     finally:
         for ending in ("-wal", "-journal", "-shm"):
             _beside(copy, ending).unlink(missing_ok=True)
@@ -155,6 +157,25 @@ def unreadable(message: str) -> str:
     return f"The file is damaged or cannot be read ({message})."
 
 
+def usable_file(path: Path) -> tuple[Path, Path | None]:
+    """The file to read for the database at ``path``: itself, or a private copy that took its log in, with the
+    temporary folder of that copy, which is the caller's to remove. Raises DatabaseUnreadable with a sentence."""
+    folder = None
+    try:
+        if log_beside(path):
+            folder = Path(tempfile.mkdtemp(prefix="merit-"))
+            path = private_copy(path, folder)
+        if fault := header_fault(path):
+            raise DatabaseUnreadable(fault)
+        return path, folder
+    except (OSError, DatabaseUnreadable) as error:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise DatabaseUnreadable(f"The file cannot be read ({error.strerror}).") from error
+        raise
+
+
 def check_upload(path: Path | str, timeout_s: float = CHECK_TIMEOUT_S) -> Report:
     """Whether a file can be offered as a database, and if not, why: header, ``quick_check`` under the deadline
     (``timeout_s`` seconds), tables. Never raises for what the file holds."""
@@ -163,12 +184,18 @@ def check_upload(path: Path | str, timeout_s: float = CHECK_TIMEOUT_S) -> Report
         return Report(False, "There is no such file.")
     size = path.stat().st_size
     try:
-        fault = header_fault(path)
-    except OSError as error:
-        fault = f"The file cannot be read ({error.strerror})."
-    if fault:
-        return Report(False, fault, size=size)
-    checked = execution.inspect(uri(path), [("PRAGMA quick_check(1)", ())], timeout_s)
+        file, folder = usable_file(path.resolve())
+    except DatabaseUnreadable as error:
+        return Report(False, str(error), size=size)
+    try:
+        return _checked(file, size, timeout_s)
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _checked(file: Path, size: int, timeout_s: float) -> Report:
+    checked = execution.inspect(uri(file), [("PRAGMA quick_check(1)", ())], timeout_s)
     if not checked:
         return Report(False, f"The file could not be checked within {timeout_s:g} seconds.", size=size)
     if isinstance(checked[0], str):
@@ -176,16 +203,16 @@ def check_upload(path: Path | str, timeout_s: float = CHECK_TIMEOUT_S) -> Report
     if checked[0] != (("ok",),):
         return Report(False, f"The file is damaged ({_first_line(checked[0])}).", size=size)
     try:
-        tables, problems = schema.read(uri(path))
+        tables, problems = schema.read(uri(file))
     except schema.SchemaUnreadable as error:
         return Report(False, unreadable(str(error)), size=size)
-    log_missing = wal_mode(path) and not log_beside(path)
+    log_missing = wal_mode(file)  # a copy that took its log in is in write-ahead mode no more
     if not tables:
         return Report(False, LOG_MISSING if log_missing else NO_TABLES, size=size, findings=problems)
     findings = (*problems, *([LOG_MISSING] if log_missing else []))
     return Report(True, "", tuple(table.name for table in tables), size, findings)
 
 
-def _first_line(rows: tuple[tuple[object, ...], ...]) -> str:
+def _first_line(rows: tuple[Row, ...]) -> str:
     text = str(rows[0][0]) if rows and rows[0] else "no answer"
-    return text.replace("*** in database main ***\n", "").splitlines()[0]
+    return text.removeprefix("*** in database main ***\n").splitlines()[0]

@@ -9,8 +9,8 @@ Everything between a hostile statement and the machine is here: limits of the pr
 may grow), limits of SQLite, a read-only connection that serves one statement, an authorizer that allows
 reading alone. Only the deadline's last word (killing this process) belongs to the parent, ``execution``.
 
-What this module does not know: the rest of the house (it imports the standard library alone, so that it starts
-in a few dozen milliseconds), which database is meant, what the rows are for.
+What this module does not know: the rest of the house (it imports the standard library and ``guard`` alone, so that
+it starts in a few dozen milliseconds), which database is meant, what the rows are for.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from merit.database.guard import Guard
+
 FRAME = struct.Struct(">I")
 
 MEMORY_BYTES = 1 << 30
@@ -43,83 +45,7 @@ STATEMENT_BYTES = 1_000_000
 STEPS_BETWEEN_CHECKS = 5_000
 CPU_SLACK_S = 5
 
-READONLY = "attempt to write a readonly database"
-REFUSALS = frozenset({"not authorized", "authorization denied"})
 OUT_OF_MEMORY = "out of memory"
-
-ALLOWED_FUNCTIONS = frozenset(
-    # numbers
-    "abs acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10 log2 mod pi pow "
-    "power radians random round sign sin sinh sqrt tan tanh trunc "
-    # text and blobs
-    "char concat concat_ws format glob hex instr length like lower ltrim octet_length printf quote randomblob replace "
-    "rtrim soundex substr substring trim unhex unicode unistr unistr_quote upper zeroblob "
-    # choice and type
-    "coalesce if ifnull iif likelihood likely max min nullif subtype typeof unlikely "
-    # time
-    "current_date current_time current_timestamp date datetime julianday strftime time timediff unixepoch "
-    # aggregates and windows
-    "avg count cume_dist dense_rank first_value group_concat lag last_value lead median nth_value ntile percent_rank "
-    "percentile percentile_cont percentile_disc rank row_number string_agg sum total "
-    # JSON
-    "-> ->> json json_array json_array_insert json_array_length json_error_position json_extract json_group_array "
-    "json_group_object json_insert json_object json_patch json_pretty json_quote json_remove json_replace json_set "
-    "json_type json_valid jsonb jsonb_array jsonb_array_insert jsonb_extract jsonb_group_array jsonb_group_object "
-    "jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set "
-    # search and R*Tree
-    "bm25 highlight match matchinfo offsets regexp snippet rtreedepth rtreenode "
-    # about the connection
-    "changes last_insert_rowid sqlite_version total_changes".split()
-)
-"""Functions a statement may call. Others of the same SQLite (load_extension, fts3_tokenizer, sqlite_log, readfile
-and writefile of shells, …) are refused; functions that do not exist are refused by SQLite itself, in its own words."""
-
-READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
-
-NO_WRITES = frozenset(
-    {
-        sqlite3.SQLITE_PRAGMA,
-        sqlite3.SQLITE_TRANSACTION,
-        sqlite3.SQLITE_SAVEPOINT,
-        sqlite3.SQLITE_DETACH,
-        sqlite3.SQLITE_FUNCTION,
-    }
-)
-"""Refused actions that keep SQLite's own message; all other refused actions would write."""
-
-PRAGMAS_OF_MODULES = frozenset({"data_version", "page_size"})
-"""FTS5 and FTS3 ask these two of their own connection while a statement reads from them."""
-PRAGMAS_THAT_TAKE_A_NAME = frozenset(
-    "table_info table_xinfo table_list index_info index_xinfo index_list foreign_key_list foreign_key_check "
-    "quick_check integrity_check".split()
-)
-PRAGMAS_THAT_ACT = frozenset("incremental_vacuum optimize wal_checkpoint".split())
-
-
-class Guard:
-    """The authorizer of one statement; remembers whether what it refused would have written."""
-
-    def __init__(self) -> None:
-        self.refused_write = False
-
-    def __call__(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        if action in READS:
-            return sqlite3.SQLITE_OK
-        # Using a virtual table (json_each, FTS5, …) declares its columns, which SQLite announces as this update. A real
-        # update of the schema needs writable_schema, a PRAGMA that is refused, and a file that can be written.
-        if action == sqlite3.SQLITE_UPDATE and first == "sqlite_master":
-            return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in ALLOWED_FUNCTIONS:
-            return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_PRAGMA:
-            name = (first or "").lower()
-            if second is None and name in PRAGMAS_OF_MODULES:
-                return sqlite3.SQLITE_OK
-            sets = second is not None and name not in PRAGMAS_THAT_TAKE_A_NAME
-            self.refused_write |= sets or name in PRAGMAS_THAT_ACT
-        elif action not in NO_WRITES:
-            self.refused_write = True
-        return sqlite3.SQLITE_DENY
 
 
 class Deadline:
@@ -145,7 +71,13 @@ def connect(uri: str, deadline: Deadline) -> sqlite3.Connection:
     # temp_store: sorting may not spill to a file, because no file may grow here (RLIMIT_FSIZE).
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "temp_store=MEMORY", "mmap_size=0"):
         connection.execute(f"PRAGMA {pragma}").close()
+    connection.text_factory = lossy
     return connection
+
+
+def lossy(raw: bytes) -> str:
+    """Text of a cell; bytes that are no UTF-8 become replacement marks instead of an error in mid-fetch."""
+    return raw.decode("utf-8", "replace")
 
 
 def open_rtrees(connection: sqlite3.Connection) -> None:
@@ -188,10 +120,7 @@ def execute(request: dict[str, Any]) -> dict[str, Any]:
         if deadline.passed:
             reply |= {"status": "TIMEOUT", "error": "TIMEOUT"}
         else:
-            message = message_of(error)
-            if guard.refused_write and message in REFUSALS:
-                message = READONLY
-            reply |= {"status": "EXECUTION_ERROR", "error": message}
+            reply |= {"status": "EXECUTION_ERROR", "error": guard.message(message_of(error))}
     finally:
         if connection is not None:
             connection.close()
@@ -211,7 +140,7 @@ def fetch(
     def text(raw: bytes) -> str:
         nonlocal size
         size += len(raw)
-        return raw.decode("utf-8", "replace")
+        return lossy(raw)
 
     connection.text_factory = text
     cursor = connection.execute(request["sql"])
@@ -238,7 +167,6 @@ def inspect(request: dict[str, Any]) -> dict[str, Any]:
     deadline = Deadline(request["timeout_s"])
     answers: list[list[tuple[Any, ...]] | str] = []
     connection = connect(request["uri"], deadline)
-    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     try:
         for sql, parameters in request["queries"]:
             found: list[tuple[Any, ...]] | str
