@@ -86,7 +86,7 @@ def rows(dice: Dice) -> Rows:
             (dice.pick(terms), course[0]) for course in dice.some(courses[:-1], dice.between(2, 5 * len(terms) // 2))
         ]
         for term, course in sorted(taken, key=lambda pair: (TERMS.index(pair[0]), pair[1])):
-            grade = dice.weighted({"A": 4, "B": 7, "C": 6, "D": 2, "F": 1, "W": 1})
+            grade: str | None = dice.weighted({"A": 4, "B": 7, "C": 6, "D": 2, "F": 1, "W": 1})
             if term == TERMS[-1] and dice.chance(0.6):
                 grade = None
             enrollment.append((len(enrollment) + 1, student[0], course, term, grade))
