@@ -156,7 +156,7 @@ def _convert(source: Path, target: Path) -> None:
     config = loaded.config
     # A model that came from a GGUF refuses save_pretrained, and its configuration still names the GGUF.
     del config.quantization_config
-    fresh = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    fresh = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
     fresh.load_state_dict(loaded.state_dict())
     fresh.generation_config = loaded.generation_config
     _say(0.8, "converting the embedded model (once): saving")
