@@ -112,6 +112,7 @@ def test_a_broken_list_is_refused_without_a_word_of_gold(
         samples.records("broken")
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__
+    assert caught.value.__cause__ is None
 
 
 # What the databases promise
