@@ -11,12 +11,13 @@ What this module does not know: how a folder generates text (``local``), or how 
 from __future__ import annotations
 
 import hashlib
+import queue
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from merit.errors import ModelUnavailable
 from merit.models import packages
@@ -108,35 +109,38 @@ def _in_process(arguments: Sequence[str], progress: Progress, cancel: threading.
         errors="replace",
         cwd=Path(__file__).resolve().parents[2],
     )
-    last: deque[str] = deque(maxlen=1)
-
-    def read() -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            fraction, tab, message = line.rstrip("\n").partition("\t")
-            try:
-                progress(message, float(fraction)) if tab else last.append(line.strip())
-            except ValueError:
-                last.append(line.strip())
-
-    reader = threading.Thread(target=read, name="conversion output", daemon=True)
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    reader = threading.Thread(target=_read_lines, args=(process.stdout, lines), name="conversion output", daemon=True)
     reader.start()
+    last = ""
     try:
-        while True:
+        while process.poll() is None or reader.is_alive() or not lines.empty():
+            if cancel is not None and cancel.is_set():
+                raise packages.Cancelled
             try:
-                process.wait(timeout=0.25)
-                break
-            except subprocess.TimeoutExpired:
-                if cancel is not None and cancel.is_set():
-                    raise packages.Cancelled from None
+                line = lines.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            fraction, tab, message = line.partition("\t")
+            if tab:
+                progress(message, float(fraction))
+            elif line:
+                last = line
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
-        reader.join(timeout=5)
     if process.returncode != 0:
-        said = last[-1] if last else f"exit status {process.returncode}"
-        raise ModelUnavailable(f"The embedded model could not be converted: {said}")
+        raise ModelUnavailable(
+            f"The embedded model could not be converted: {last or f'exit status {process.returncode}'}"
+        )
+
+
+def _read_lines(stream: IO[str] | None, lines: queue.SimpleQueue[str]) -> None:
+    assert stream is not None
+    with stream:
+        for line in stream:
+            lines.put(line.strip())
 
 
 def _say(fraction: float, message: str) -> None:
