@@ -156,7 +156,7 @@ def fetch() -> None:
     """Fetch and convert the embedded models, so that a later start needs no network."""
     from merit.models import embedded
 
-    embedded.fetch(lambda message, fraction: typer.echo(f"{fraction:4.0%} {message}"))
+    embedded.fetch(lambda message, fraction: typer.echo(message if fraction is None else f"{fraction:4.0%} {message}"))
 
 
 def open_database(spec: str) -> Database:
@@ -203,8 +203,6 @@ def _gold(question: Question) -> Verifier:
 def _assertion(
     rows: str | None, row_count: int | None, value: str | None, condition: str | None, ordered: bool
 ) -> Verifier:
-    if rows is None and row_count is None and value is None and condition is None:
-        raise BadInput("Say what to expect: --expect-rows, --row-count, --value or --condition.")
     return AssertionVerifier(
         rows=None if rows is None else _rows(rows),
         row_count=row_count,

@@ -9,19 +9,19 @@ What this module does not know: the loop, what is done with a verdict, memory.
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from merit.episode import Execution, Outcome, Question, Status, Verdict
-from merit.errors import DatabaseNotFound, GoldUnavailable, MeritError, told_as
+from merit.errors import DatabaseNotFound, GoldUnavailable, told_as
 from merit.settings import settings
+from merit.sql_lexing import is_blank
+from merit.verification.base import EMPTY_QUERY, GOLD_FAILS, GOLD_TOO_LARGE, NO_GOLD, Verifier
 from merit.waiting import Stopped, finish, wait_for
 
 if TYPE_CHECKING:
     from merit.database import Database
-    from merit.verification import Verifier
 
-EMPTY_QUERY = "empty query"
-"""The error of an answer that held no single statement (spec §5)."""
 DATABASE_NOT_FOUND = "database not found"
 """The error when the file is not there (rule 11)."""
 BY_DATABASE = "database"
@@ -39,7 +39,7 @@ def schema_of(database: Database) -> str:
 
 def execute(database: Database, sql: str, cancel: threading.Event) -> Execution:
     """Run ``sql``; an empty one never reaches the database. Raises ``Stopped`` when the statement was interrupted."""
-    if not sql:
+    if is_blank(sql):
         return Execution(Status.EXECUTION_ERROR, error=EMPTY_QUERY)
     try:
         with told_as("The statement could not be run"):
@@ -48,13 +48,9 @@ def execute(database: Database, sql: str, cancel: threading.Event) -> Execution:
         return Execution(Status.EXECUTION_ERROR, error=DATABASE_NOT_FOUND)
     if execution.status is Status.CANCELLED:
         raise Stopped
+    if execution.status is Status.EXECUTION_ERROR and not Path(database.path).exists():
+        return Execution(Status.EXECUTION_ERROR, error=DATABASE_NOT_FOUND)  # it was moved away since it was opened
     return execution
-
-
-def verdict_of_database(execution: Execution) -> Verdict:
-    """The regime dbms_only: what executes is accepted unconfirmed, never as correct; all else is a failure."""
-    outcome = Outcome.NOT_JUDGED if execution.status is Status.EXECUTED else Outcome(execution.status)
-    return Verdict(outcome, execution.error, BY_DATABASE)
 
 
 def verdict_of(
@@ -64,17 +60,18 @@ def verdict_of(
 
     An empty answer is a failure without asking, also where gold is empty. ``JudgementStopped`` passes through.
     """
-    if not sql:
-        return verdict_of_database(execution)
+    if is_blank(sql):
+        return Verdict(Outcome.EXECUTION_ERROR, EMPTY_QUERY, BY_DATABASE)
     asked = wait_for(lambda _say, _stop: verifier.judge(question, database, sql, execution), cancel)
     verdict = None
     try:
         with told_as("The verifier failed"):
             given = finish(asked)
             verdict = Verdict(Outcome(given.outcome), given.error, str(given.by))
-    except GoldUnavailable:
-        # The class promises no quotation of gold, but a foreign verifier may not know that: never its own words.
-        raise MeritError("The sample answer of this question cannot be evaluated, so nobody can judge.") from None
+    except GoldUnavailable as error:
+        # The class promises no quotation of gold, but a foreign verifier may not know that: only known sentences.
+        known = str(error) in (NO_GOLD, GOLD_FAILS, GOLD_TOO_LARGE)
+        raise GoldUnavailable(str(error) if known else GOLD_FAILS) from None
     finally:
         if verdict is None:
             _release(verifier)

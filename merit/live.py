@@ -165,8 +165,11 @@ def bundle_path(episode_id: str) -> Path:
 
 
 def owner_key(owner: str) -> str:
-    """What is written of an owner: 32 hex digits of sha256, from which the private key cannot be had back."""
-    return hashlib.sha256(f"merit owner {owner}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    """What is written of an owner: 32 hex digits of sha256, from which the private key cannot be had back.
+
+    Episodes without an owner (the command line) have the key "".
+    """
+    return "" if not owner else hashlib.sha256(f"merit owner {owner}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def remember_correction(
@@ -231,9 +234,9 @@ def undo(
     """
     if answer not in ("yes", "no"):
         raise BadInput("A judgement is corrected to yes or no.")
-    judged = [event for event in events if isinstance(event, Judged) and event.iteration == iteration]
-    if not judged:
-        raise BadInput(f"Attempt {iteration} was not judged, so there is no answer to take back.")
+    judged = {event.iteration: event.outcome for event in events if isinstance(event, Judged)}
+    if judged.get(iteration) not in (Outcome.CORRECT, Outcome.DENOTATION_MISMATCH):
+        raise BadInput("Nobody said yes or no to this attempt, so there is no answer to take back.")
     corrected = Outcome.CORRECT if answer == "yes" else Outcome.DENOTATION_MISMATCH
     store.retract(_started(events).episode_id)
     again = Request(

@@ -28,17 +28,17 @@ from merit.episode import Diagnosis, FailureType, Outcome, Polarity, Question, S
 from merit.errors import JudgementStopped, MeritError, told_as
 from merit.events import Event
 from merit.generation import GENERATION_TIMEOUT_S, Answer, counter, generate, prompt_limit
-from merit.judging import execute, message_of, schema_of, verdict_of, verdict_of_database
+from merit.judging import execute, message_of, schema_of, verdict_of
 from merit.memory.entry import EntryView, MemoryEntry, failure_context
 from merit.memory.retrieval import Retrieval, RetrievalQuery
 from merit.strategy import Regime, Strategy, get
+from merit.verification import ExecutionOnlyVerifier, Verifier
 from merit.waiting import Stopped
 
 if TYPE_CHECKING:
     from merit.database import Database
     from merit.memory import MemoryStore
     from merit.models.language import LanguageModel
-    from merit.verification import Verifier
 
 SHOWN_ROWS = 50
 """Most rows in an event."""
@@ -86,7 +86,7 @@ def run_episode(
         judged_question=question,
         database=database,
         model=model,
-        verifier=verifier,
+        verifier=ExecutionOnlyVerifier() if chosen.regime is Regime.DBMS_ONLY else verifier,
         store=store,
         strategy=chosen,
         position=position,
@@ -237,7 +237,7 @@ class _Episode:
 
     def _reflect(self, iteration: int, failure_type: FailureType) -> Iterator[Event]:
         """A verbal reflection on every attempt so far (strategy reflexion)."""
-        seen = [prompts.ObservedAttempt(attempt.sql, attempt.outcome, attempt.error) for attempt in self.attempts]
+        seen = [(attempt.sql, attempt.outcome, attempt.error) for attempt in self.attempts]
         fitted = self._fixed(
             prompts.reflection_prompt(self.question, self.schema, failure_type=failure_type, attempts=seen)
         )
@@ -263,7 +263,7 @@ class _Episode:
             yield events.TokenStreamed(iteration, piece)
 
     def _judge(self, iteration: int, sql: str) -> Iterator[Event]:
-        """Execute, then let the verifier judge, or in the regime dbms_only nobody."""
+        """Execute, then let the verifier judge."""
         execution = execute(self.database, sql, self.cancel)
         yield events.Executed(
             iteration,
@@ -275,12 +275,9 @@ class _Episode:
             execution.error,
             execution.elapsed_s,
         )
-        if self.strategy.regime is Regime.DBMS_ONLY:
-            verdict = verdict_of_database(execution)
-        else:
-            if execution.status is Status.EXECUTED and getattr(self.verifier, "needs_person", False):
-                yield events.JudgementRequested(iteration)
-            verdict = verdict_of(self.verifier, self.judged_question, self.database, sql, execution, self.cancel)
+        if execution.status is Status.EXECUTED and getattr(self.verifier, "needs_person", False):
+            yield events.JudgementRequested(iteration)
+        verdict = verdict_of(self.verifier, self.judged_question, self.database, sql, execution, self.cancel)
         self.attempts.append(_Attempt(sql, verdict.outcome, message_of(verdict, execution)))
         yield events.Judged(iteration, verdict.outcome, verdict.by)
 

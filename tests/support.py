@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from merit.episode import Execution, Outcome, Question, Status, Verdict
 from merit.models.language import Completion
 
 Answer = str | BaseException | Callable[[str, threading.Event | None], Any]
@@ -132,3 +133,26 @@ def build_shop(path: Path) -> Path:
         "INSERT INTO product VALUES (1, 'tea', 3.5), (2, 'bread', 2.0), (3, 'jam', 4.25)",
         "INSERT INTO sale VALUES (1, 1, 2), (2, 1, 1), (3, 2, 5)",
     )
+
+
+class ScriptedVerifier:
+    """Gives the enqueued outcomes for what executed, in order (an exception is raised); the rest as the database says.
+
+    ``seen`` keeps the questions with which it was asked, gold inside.
+    """
+
+    name = "scripted"
+
+    def __init__(self, *outcomes: Outcome | BaseException) -> None:
+        self._outcomes: deque[Outcome | BaseException] = deque(outcomes)
+        self.seen: list[Question] = []
+
+    def judge(self, question: Question, database: Any, sql: str, execution: Execution | None = None) -> Verdict:
+        self.seen.append(question)
+        assert execution is not None
+        if execution.status is not Status.EXECUTED:
+            return Verdict(Outcome(execution.status), execution.error, "database")
+        outcome = self._outcomes.popleft()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return Verdict(outcome, None, self.name)
