@@ -9,11 +9,11 @@ What this package does not know: the loop, prompts, memory.
 from __future__ import annotations
 
 from merit.verification.assertion import AssertionVerifier
+from merit.verification.base import Verifier
 from merit.verification.bird import BirdVerifier, bird_equal
 from merit.verification.compared import Comparison, compare_verdicts
 from merit.verification.execution_only import ExecutionOnlyVerifier
 from merit.verification.faults import PUBLISHED, Fault
-from merit.verification.base import Verifier
 from merit.verification.person import PersonVerifier
 from merit.verification.spider import SpiderVerifier, spider_equal
 

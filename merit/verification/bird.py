@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from merit.episode import Execution, Outcome, Question, Status, Verdict
 from merit.errors import GoldUnavailable
 from merit.sql_lexing import is_blank
-from merit.verification.faults import Fault, chosen
 from merit.verification.base import EMPTY_QUERY, GOLD_TOO_LARGE, Caps, GoldRunner, failure, gold_of, judged
+from merit.verification.faults import Fault, chosen
 
 if TYPE_CHECKING:
     from merit.database import Database

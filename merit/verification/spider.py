@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from merit.episode import Execution, Outcome, Question, Status, Verdict
 from merit.sql_lexing import first_semicolon, is_blank, tokens
-from merit.verification.faults import Fault, chosen
 from merit.verification.base import EMPTY_QUERY, Caps, GoldRunner, failure, gold_of, judged
+from merit.verification.faults import Fault, chosen
 from merit.verification.permutation import equal_bags, equal_lists
 
 if TYPE_CHECKING:
