@@ -1,0 +1,62 @@
+"""An observation as a row of the log: ids as hashes, texts as JSON, the tokens of BM25 counted once and for all.
+
+What this module does not know: what happens to rows (``index``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from merit.memory.entry import MemoryEntry
+from merit.memory.texts import bm25_text, tokenise
+
+
+def key(text: str) -> str:
+    """32 hex digits that stand for an id or a stream in the log: safe in any filter, equal iff the text is."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def observation_rows(
+    columns: pa.Schema, stream: str, new: list[tuple[MemoryEntry, int]], vectors: NDArray[np.float32]
+) -> pa.Table:
+    """Rows for entries, each with the earliest position that may see it (``floor``), and their float32 (n, d)
+    vectors; ``columns`` is that of the log, ``stream`` its key."""
+    values: dict[str, list[Any]] = {name: [] for name in columns.names if name != "vector"}
+    for entry, floor in new:
+        body = entry.to_json()
+        schema = body.pop("schema")
+        tokens = Counter(tokenise(bm25_text(entry)))
+        row = {
+            "kind": "observation",
+            "stream": stream,
+            "episode": key(entry.episode_id),
+            "entry": entry.id,
+            "question": key(entry.question_id),
+            "database": key(entry.database_id),
+            "failure_type": str(entry.failure_type),
+            "polarity": str(entry.polarity),
+            "position": entry.position,
+            "floor": floor,
+            # ASCII: a lone surrogate in a stranger's text is no valid UTF-8, but its escape is
+            "body": json.dumps(body),
+            "schema": json.dumps(schema),
+            "terms": list(tokens),
+            "counts": list(tokens.values()),
+        }
+        for name, value in row.items():
+            values[name].append(value)
+    flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
+    arrays = [
+        pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+        if name == "vector"
+        else pa.array(values[name], columns.field(name).type)
+        for name in columns.names
+    ]
+    return pa.Table.from_arrays(arrays, schema=columns)
