@@ -1,0 +1,24 @@
+"""The router: page configuration, theme, and the sections with their pages. Run with ``make run``."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from merit.ui import theme
+
+SECTIONS = {
+    "Try it": [
+        st.Page("pages/ask.py", title="Ask", icon=":material/chat:", default=True),
+    ],
+}
+
+st.set_page_config(
+    page_title="MERIT Explorer",
+    page_icon=str(theme.ASSETS / "favicon.svg"),
+    layout="wide",
+    initial_sidebar_state="collapsed",
+    menu_items={"About": "MERIT Explorer: watch Text-to-SQL repair with causal episodic memory, step by step."},
+)
+theme.apply()
+st.logo(str(theme.ASSETS / "logo.svg"), size="medium")
+st.navigation(SECTIONS, position="top").run()

@@ -1,0 +1,256 @@
+"""The inputs of the Ask page: database, question, Ask and Stop, and how it shall be asked.
+
+Every choice has a key of ``merit.ui.state``; the URL carries what a colleague needs to see the same.
+
+What this module does not know: what happens after Ask is pressed.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from merit.database import Database, samples
+from merit.errors import MeritError, UnknownStrategy
+from merit.strategy import STRATEGIES, Scope
+from merit.ui import asking, notice
+from merit.ui.asking import Draft, Expectation, Expected, Judge
+from merit.ui.state import Key, Param
+from merit.ui.text import count, escape, label, visible
+
+_LONGEST_IN_URL = 500
+_TRIED = ("easy", "medium", "hard")
+_SCOPES = {
+    Scope.SAME: "This database only",
+    Scope.ANY: "Any database",
+    Scope.OTHER: "Other databases only",
+}
+_JUDGES = {
+    Judge.SAMPLE: ("The sample answer", "Oracle-assisted: the reference query of this sample question decides."),
+    Judge.PERSON: ("I do", "You see the rows and say whether this is what you meant."),
+    Judge.ASSERTION: ("An expected result", "You say beforehand what the result must be."),
+    Judge.NOBODY: ("Nobody", "The first query that runs is taken; it is never called correct."),
+}
+
+
+def restore() -> None:
+    """Once per session: take from the URL what it says; what cannot be used falls back, with a sentence."""
+    state, url = st.session_state, st.query_params
+    if Param.DATABASE in state:
+        return
+    known = samples.ids()
+    wanted = url.get(Param.DATABASE, "")
+    state[Param.DATABASE] = wanted if wanted in known else ("library" if "library" in known else known[0])
+    if wanted and wanted not in known:
+        notice.keep(f"There is no sample database called “{wanted}”. Known ones: {', '.join(known)}.")
+    state[Param.QUESTION] = url.get(Param.QUESTION, "")
+    base, scope = "merit", Scope.SAME
+    try:
+        base, scope = asking.from_name(url.get(Param.STRATEGY, "same_database"))
+    except UnknownStrategy as error:
+        notice.keep(str(error))
+    state[Param.STRATEGY], state[Key.SCOPE] = base, scope
+    state[Key.BUDGET] = 7
+    state[Key.EVIDENCE] = ""
+    found = asking.sample(state[Param.QUESTION], state[Param.DATABASE])
+    state[Key.JUDGE] = Judge.SAMPLE if found else Judge.PERSON
+    if found:
+        state[Key.EVIDENCE] = found.evidence
+
+
+def publish(draft: Draft, episode_id: str | None) -> None:
+    """Put into the URL what leads back here; parameters that say nothing new are left out."""
+    values = {
+        Param.DATABASE: draft.database_id,
+        Param.QUESTION: draft.text if 0 < len(draft.text) <= _LONGEST_IN_URL else "",
+        Param.STRATEGY: draft.strategy.name if draft.strategy.name != "same_database" else "",
+        Param.EPISODE: episode_id or "",
+    }
+    for name, value in values.items():
+        if value and st.query_params.get(name) != value:
+            st.query_params[name] = value
+        elif not value and name in st.query_params:
+            del st.query_params[name]
+
+
+def database() -> Database | None:
+    """The database picker, and what is in the database; None where the file cannot be used (the reason is drawn)."""
+    st.selectbox(
+        "Database",
+        samples.ids(),
+        format_func=lambda id: samples.info(id).title,
+        key=Param.DATABASE,
+        on_change=_clear_question,
+    )
+    try:
+        return asking.open_database(st.session_state[Param.DATABASE])
+    except MeritError as error:
+        notice.say(str(error))
+        return None
+
+
+def _clear_question() -> None:
+    st.session_state[Param.QUESTION] = ""
+    st.session_state[Key.EVIDENCE] = ""
+
+
+def schema(database: Database) -> None:
+    """What can be asked about: the tables, the schema as the model sees it, and what is wrong with the file."""
+    info = samples.info(database.id)
+    with st.popover(f"{count(len(database.tables), 'table')}", type="tertiary", icon=":material/table:"):
+        st.text(info.description)
+        st.code(visible(database.schema("listing")), language=None, height=360)
+    for problem in database.problems:
+        notice.say(problem, urgent=False)
+
+
+def question(running: bool) -> tuple[bool, bool]:
+    """The question box with Ask and Stop beside it, which never move; (Ask pressed, Stop pressed)."""
+    with st.container(key="question-box"):
+        box, buttons = st.columns([9, 2], vertical_alignment="bottom")
+        box.text_area(
+            "Question",
+            key=Param.QUESTION,
+            height=84,
+            placeholder="Ask something about this database in your own words",
+        )
+        with buttons:
+            asked = st.button("Ask", type="primary", key=Key.ASK, disabled=running, width="stretch")
+            stopped = st.button("Stop", key=Key.STOP, disabled=not running, width="stretch")
+    return asked, stopped
+
+
+def samples_to_try(database_id: str) -> None:
+    """Three sample questions to press, and all of them to pick from."""
+    records = samples.records(database_id)
+    first = [next((r for r in records if r.difficulty == level), None) for level in _TRIED]
+    with st.container(horizontal=True, key="try", gap="small"):
+        st.html('<span class="m-soft">Try</span>', width="content")
+        for number, record in enumerate(record for record in first if record is not None):
+            text = record.question.text
+            st.button(
+                f"“{label(text, 70)}”",
+                key=f"try-{database_id}-{number}",
+                type="tertiary",
+                on_click=_take,
+                args=(text, record.question.evidence),
+            )
+        with st.popover(f"All {len(records)}", type="tertiary"):
+            levels = {record.question.text: record.difficulty for record in records}
+            st.selectbox(
+                "Sample questions",
+                list(levels),
+                index=None,
+                format_func=lambda text: f"{text}  ({levels[text]})",
+                key=f"{Key.SAMPLE}-{database_id}",
+                placeholder="Type to search",
+                on_change=_take_picked,
+                args=(database_id,),
+            )
+
+
+def _take(text: str, evidence: str) -> None:
+    state = st.session_state
+    state[Param.QUESTION], state[Key.EVIDENCE], state[Key.JUDGE] = text, evidence, Judge.SAMPLE
+
+
+def _take_picked(database_id: str) -> None:
+    text = st.session_state[f"{Key.SAMPLE}-{database_id}"]
+    found = asking.sample(text or "", database_id)
+    if found is not None:
+        _take(found.text, found.evidence)
+
+
+def options(database_id: str) -> Draft:
+    """Hint, strategy, budget and judge, each folded behind a word that tells the choice; the draft of them all."""
+    state = st.session_state
+    known = asking.sample(state[Param.QUESTION], database_id) is not None
+    judges = [judge for judge in Judge if known or judge is not Judge.SAMPLE]
+    if state[Key.JUDGE] not in judges:
+        state[Key.JUDGE] = Judge.PERSON
+    with st.container(horizontal=True, key="options", gap="small"):
+        with st.popover(f"Hint: {'given' if state[Key.EVIDENCE].strip() else 'none'}", type="tertiary", key="hint"):
+            st.text_area("Hint for the model", key=Key.EVIDENCE, height=96, help=_HINT_HELP)
+        strategy = asking.strategy(state[Param.STRATEGY], Scope(state[Key.SCOPE]))
+        with st.popover(f"Strategy: {_strategy_word(strategy.name)}", type="tertiary", key="strategy-box"):
+            _strategy()
+        with st.popover(f"Repairs: up to {state[Key.BUDGET]}", type="tertiary", key="repairs"):
+            st.slider(
+                "Most repairs", 0, 7, key=Key.BUDGET, help="With 0 the first answer stands and nothing is stored."
+            )
+        judge = Judge(state[Key.JUDGE])
+        with st.popover(
+            f"Who judges: {_JUDGES[judge][0].lower().replace('i do', 'I do')}", type="tertiary", key="judges"
+        ):
+            expectation = _judges(judges)
+        if judge is Judge.SAMPLE:
+            st.html(f'<span class="m-oracle" title="{escape(ORACLE)}">oracle-assisted</span>', width="content")
+    strategy = asking.strategy(state[Param.STRATEGY], Scope(state[Key.SCOPE]))
+    return Draft(
+        state[Param.QUESTION],
+        state[Key.EVIDENCE],
+        database_id,
+        strategy,
+        state[Key.BUDGET],
+        Judge(state[Key.JUDGE]),
+        expectation,
+    )
+
+
+ORACLE = "The reference answer tells whether an attempt is right. This is not autonomous correction."
+_HINT_HELP = "Knowledge the schema does not hold, such as “a late loan is one returned after its due date”."
+
+
+def _strategy_word(name: str) -> str:
+    words = {
+        "merit": "MERIT, any database",
+        "same_database": "MERIT, this database",
+        "cross_database": "MERIT, other databases",
+    }
+    return words.get(name, STRATEGIES[name].title)
+
+
+def _strategy() -> None:
+    st.radio(
+        "Strategy",
+        asking.LIVE_STRATEGIES,
+        format_func=lambda name: STRATEGIES[name].title,
+        captions=[STRATEGIES[name].description for name in asking.LIVE_STRATEGIES],
+        key=Param.STRATEGY,
+    )
+    st.radio(
+        "Memory from",
+        list(_SCOPES),
+        format_func=_SCOPES.__getitem__,
+        key=Key.SCOPE,
+        disabled=not STRATEGIES[st.session_state[Param.STRATEGY]].uses_memory,
+        help="Entries carry values of the database they come from; this database only keeps them where they belong.",
+    )
+
+
+def _judges(judges: list[Judge]) -> Expectation:
+    st.radio(
+        "Who judges",
+        judges,
+        format_func=lambda judge: _JUDGES[judge][0],
+        captions=[_JUDGES[judge][1] for judge in judges],
+        key=Key.JUDGE,
+    )
+    if st.session_state[Key.JUDGE] != Judge.ASSERTION:
+        return Expectation()
+    kind = st.selectbox("The result has", list(Expected), key=Key.EXPECTED_KIND, format_func=_expected_word)
+    if kind is Expected.COUNT:
+        return Expectation(kind, count=st.number_input("Number of rows", 0, 1_000_000, 1, key=Key.EXPECTED_COUNT))
+    if kind is Expected.VALUE:
+        return Expectation(kind, value=st.text_input("The one value", key=Key.EXPECTED_VALUE))
+    if kind is Expected.ROWS:
+        help_text = "One row a line with commas between the values, or a JSON list of lists. Their order is free."
+        return Expectation(kind, rows=st.text_area("Rows", key=Key.EXPECTED_ROWS, help=help_text))
+    help_text = "An SQL expression over the columns of the result, such as price > 0 or count(*) = 3."
+    return Expectation(
+        Expected.CONDITION, condition=st.text_input("Condition", key=Key.EXPECTED_CONDITION, help=help_text)
+    )
+
+
+def _expected_word(kind: Expected) -> str:
+    words = {Expected.COUNT: "a number of rows", Expected.VALUE: "one value", Expected.ROWS: "these rows"}
+    return words.get(kind, "a condition that holds")

@@ -1,0 +1,29 @@
+"""Sentences to the person: what happened, what was kept, what to do. Always as text, never as markup.
+
+What this module does not know: why.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from merit.ui.state import Key
+from merit.ui.text import escape
+
+
+def say(text: str, *, urgent: bool = True) -> None:
+    """Draw one sentence; ``urgent`` ones are read out at once by a screen reader."""
+    role, tone, mark = ("alert", "broken", "✕") if urgent else ("status", "accent", "i")
+    st.html(f'<div class="m-notice m-notice-{tone}" role="{role}"><b>{mark}</b><span>{escape(text)}</span></div>')
+
+
+def keep(text: str) -> None:
+    """Say it in the next run, before which a rerun would swallow it."""
+    st.session_state[Key.NOTICE] = text
+
+
+def kept() -> None:
+    """Draw what was kept, once."""
+    text = st.session_state.pop(Key.NOTICE, "")
+    if text:
+        say(text)

@@ -1,0 +1,61 @@
+"""The live part of the page: drains a job's events into the story while it runs, and stops ticking when it is done.
+
+What this module does not know: what a step looks like (``steps``) or what the inputs are.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from merit.database import Database
+from merit.jobs import JobState
+from merit.ui import judging, steps
+from merit.ui.asking import Shown
+from merit.ui.state import Param
+from merit.ui.story import Story, fold
+from merit.ui.text import escape
+
+_TICK_S = {JobState.RUNNING: 0.4, JobState.WAITING_FOR_PERSON: 2.0}
+
+
+def draw(shown: Shown, database: Database | None, limit: int) -> None:
+    """The story so far; redrawn by itself while the job runs, without the rest of the page."""
+    state = shown.job.state if shown.job is not None else JobState.FINISHED
+    st.fragment(_draw, run_every=_TICK_S.get(state))(shown, database, limit, state)
+
+
+def _draw(shown: Shown, database: Database | None, limit: int, drawn: JobState) -> None:
+    job = shown.job
+    now = job.state if job is not None else JobState.FINISHED
+    if now is not drawn:
+        st.rerun()  # another pace of redrawing, and buttons that changed
+    story = fold(shown.events[: len(shown.events)])
+    if story.started is not None:
+        _head(story)
+        if st.query_params.get(Param.EPISODE) != story.started.episode_id:
+            st.query_params[Param.EPISODE] = story.started.episode_id
+    elif not now.ended:
+        st.html(
+            '<p class="m-soft" role="status">Waiting for the model. The question is asked as soon as it is there.</p>'
+        )
+    if job is not None and job.cancelling and not now.ended:
+        st.html('<p class="m-soft" role="status">○ Stopping: the model finishes the token it is at.</p>')
+    frame = steps.Frame(story, database, limit, now.ended, lambda step: judging.ask(step, job))
+    steps.draw(frame)
+    steps.end(story)
+
+
+def _head(story: Story) -> None:
+    assert story.started is not None
+    started = story.started
+    oracle = '<span class="m-oracle">oracle-assisted</span>' if started.oracle_assisted else ""
+    st.html(
+        f'<div class="m-story"><h2>{escape(started.question.text)}</h2><div class="m-status"><span>Question '
+        f"<b>{started.position:,}</b></span><span>{escape(started.question.database_id)}</span>"
+        f"<span>judged by {_judge(started.verifier)}</span>{oracle}</div></div>"
+    )
+
+
+def _judge(name: str) -> str:
+    words = {"person": "you", "assertion": "an expected result", "execution": "nobody"}
+    return words.get(name, "the sample answer" if name.startswith("spider") else escape(name))

@@ -1,0 +1,100 @@
+"""Ask: one question, one story. Inputs, one call into the library, then the story of the episode."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from merit import live
+from merit.errors import MeritError
+from merit.events import Failed
+from merit.models import loading as models
+from merit.settings import settings
+from merit.ui import asking, correction, inputs, judging, notice, owner, panels, share, status, watching
+from merit.ui.state import Key, Param
+from merit.ui.story import fold
+
+me = owner.current()
+loading = models.start(settings().model, settings().encoder)
+inputs.restore()
+
+# What is on the page: the episode of this session, of the URL, or the one that still runs.
+try:
+    shown = asking.find(me, st.session_state.get(Key.JOB), st.query_params.get(Param.EPISODE))
+except MeritError as error:
+    shown = None
+    notice.keep(str(error))
+job = shown.job if shown else None
+running = job is not None and not job.state.ended
+
+# Inputs.
+left, middle, right = st.columns([3, 4, 4], vertical_alignment="bottom")
+with left:
+    database = inputs.database()
+with middle:
+    status.memory(loading)
+with right:
+    status.model(loading)
+asked, stopped = inputs.question(running)
+inputs.samples_to_try(st.session_state[Param.DATABASE])
+draft = inputs.options(st.session_state[Param.DATABASE])
+if database is not None:
+    inputs.schema(database)
+status.failure(loading)
+notice.kept()
+
+# One call into the library.
+if asked:
+    try:
+        job = asking.begin(draft.request(me), loading)
+    except MeritError as error:
+        notice.say(str(error))
+    else:
+        st.session_state[Key.JOB] = job.id
+        st.query_params.pop(Param.EPISODE, None)
+        asking.wait_until_drawn(job)
+        st.rerun()
+if stopped and job is not None:
+    job.cancel()
+
+# The story.
+st.divider()
+if shown is None:
+    panels.empty()
+    inputs.publish(draft, None)
+else:
+    story = fold(shown.events)
+    inputs.publish(draft, story.started.episode_id if story.started else None)
+    watching.draw(shown, database, status.limit(loading))
+
+    # What a person can still do with it.
+    if story.started is not None and database is not None:
+        request = shown.request or asking.rebuilt(story.started, me)
+        with st.container(horizontal=True, key="after"):
+            judged = judging.to_undo(story)
+            if judged is not None and judging.undo_button(judged):
+                try:
+                    again = asking.begin_undo(job, shown.events, judged.iteration, request, loading)
+                except MeritError as error:
+                    notice.say(str(error))
+                else:
+                    st.session_state[Key.JOB] = again.id
+                    asking.wait_until_drawn(again)
+                    st.rerun()
+            share.bundle(shown.events, me)
+        if isinstance(story.end, Failed) and story.end.unsaved is not None:
+            share.save_again(story.end, lambda failed: live.saved_again(failed, asking.memory_of(loading)))
+        if (story.end or story.waiting) and not story.solved and story.last:
+            correction.panel(
+                story.last,
+                shown.events,
+                request.database,
+                lambda events, sql, execution: live.remember_correction(
+                    events, sql, execution, asking.memory_of(loading), request.database
+                ),
+                story.started.episode_id,
+            )
+
+st.divider()
+with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    panels.limits()
+    panels.source()
