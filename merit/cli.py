@@ -90,13 +90,19 @@ def main() -> None:
         _end(str(error), USAGE if isinstance(error, KeyError) else NOT_SOLVED)
 
 
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Show the version and end.")] = False,
-) -> None:
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(merit.__version__)
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and end.")
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()
@@ -119,7 +125,7 @@ def ask(
     seed: Annotated[int, typer.Option(help="Seed given to the model.")] = 0,
     initial: Annotated[str | None, typer.Option(help="SQL of a first answer that is already there.")] = None,
     expect_rows: Annotated[str | None, typer.Option(help="assert: the rows, as a JSON list of lists.")] = None,
-    ordered: Annotated[bool, typer.Option(help="assert: the order of the expected rows matters.")] = False,
+    ordered: Annotated[bool, typer.Option("--ordered", help="assert: the order of the expected rows matters.")] = False,
     row_count: Annotated[int | None, typer.Option(min=0, help="assert: the number of rows.")] = None,
     value: Annotated[str | None, typer.Option(help="assert: the single value, as JSON or plain text.")] = None,
     condition: Annotated[str | None, typer.Option(help="assert: an SQL condition over the result.")] = None,
@@ -163,7 +169,10 @@ def open_database(spec: str) -> Database:
     """A sample database by its id, or any SQLite file by its path."""
     if spec in samples.ids():
         return Database.open(samples.path(spec), id=spec)
-    return Database.open(Path(spec))
+    try:
+        return Database.open(Path(spec))
+    except DatabaseNotFound as error:
+        raise DatabaseNotFound(f"{error} Sample databases: {', '.join(samples.ids())}.") from None
 
 
 def find_question(database: Database, text: str, question_id: str, evidence: str) -> Question:

@@ -107,22 +107,21 @@ def ask(
     is yielded. A bundle that cannot be written costs a warning in the log, never the episode.
     """
     check_database(request.database)
-    yield from _kept(
-        run_episode(
-            request.question,
-            request.database,
-            model,
-            request.verifier,
-            store,
-            request.strategy,
-            store.next_position(),
-            request.budget,
-            initial=request.initial,
-            cancel=cancel,
-            seed=request.seed,
-        ),
-        request.owner,
+    position = store.next_position()
+    events = run_episode(
+        request.question,
+        request.database,
+        model,
+        request.verifier,
+        store,
+        request.strategy,
+        position,
+        request.budget,
+        initial=request.initial,
+        cancel=cancel,
+        seed=request.seed,
     )
+    yield from _kept(events, request.owner, f"{store.stream}@{position}")
 
 
 def history(owner: str, limit: int = 50) -> list[EpisodeSummary]:
@@ -260,22 +259,23 @@ def saved_again(failed: Failed, store: MemoryStore) -> EntryView:
         return store.finalise(failed.unsaved)
 
 
-def _kept(events: Iterator[Event], owner: str) -> Iterator[Event]:
+def _kept(events: Iterator[Event], owner: str, memory_version: str) -> Iterator[Event]:
     """Pass the events on; write the bundle before the last one is out."""
     seen: list[Event] = []
     for event in events:
         if not isinstance(event, TokenStreamed):
             seen.append(event)
         if isinstance(event, LAST_EVENTS):
-            _save(seen, owner)
+            _save(seen, owner, memory_version)
         yield event
 
 
-def _save(events: Sequence[Event], owner: str) -> None:
+def _save(events: Sequence[Event], owner: str, memory_version: str) -> None:
     if not isinstance(events[0], EpisodeStarted):
         return  # it failed before it began: there is nothing to replay
     try:
-        trace.write_bundle(bundle_path(events[0].episode_id), events, owner_key=owner_key(owner))
+        file = bundle_path(events[0].episode_id)
+        trace.write_bundle(file, events, owner_key=owner_key(owner), memory_version=memory_version)
     except (OSError, MeritError) as error:
         log.warning("The recording of episode %s was not kept (%s).", events[0].episode_id, type(error).__name__)
 

@@ -94,12 +94,13 @@ def _diagnosed(event: Diagnosed) -> str:
 
 
 def _retrieved(event: Retrieved) -> str:
-    pools = ", ".join(
-        f"{name}: {pool.legal} legal, {pool.typed} of this type{', so all legal ones' if pool.fallback else ''}"
+    pools = "; ".join(
+        f"{name}: {pool.legal} legal, {pool.typed} of this type" + ", so all legal ones were ranked" * pool.fallback
         for name, pool in event.retrieval.pools.items()
+        if pool.legal
     )
     found = f"{len(event.retrieval.positive)} that worked, {len(event.retrieval.negative)} that failed"
-    return _indented(f"Recalled from memory: {found} ({pools})" if pools else f"Recalled from memory: {found}")
+    return _indented(f"Recalled from memory: {found} ({pools})" if pools else "Recalled from memory: nothing is legal")
 
 
 def _reflected(event: Reflected) -> str:

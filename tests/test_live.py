@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from merit.memory.store import MemoryStore
 from support import HashEncoder, ScriptedModel, answer, build_database, build_shop
 
 from merit import jobs, live, trace
@@ -29,6 +28,7 @@ from merit.events import (
     Reflected,
     TokenStreamed,
 )
+from merit.memory.store import MemoryStore
 from merit.settings import settings
 from merit.strategy import STRATEGIES
 from merit.verification import PersonVerifier, SpiderVerifier

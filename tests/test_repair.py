@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from merit.memory.store import MemoryStore
 from support import Answer, HashEncoder, ScriptedModel, ScriptedVerifier, answer, build_shop
 
 from merit import generation, prompts
@@ -34,6 +33,7 @@ from merit.events import (
     Retrieved,
     TokenStreamed,
 )
+from merit.memory.store import MemoryStore
 from merit.repair import run_episode
 from merit.strategy import STRATEGIES, Regime
 from merit.verification import ExecutionOnlyVerifier, PersonVerifier, SpiderVerifier
