@@ -188,11 +188,8 @@ class Index:
 
     # the fold ---------------------------------------------------------------------------------------------
 
-    def apply(self, rows: pa.Table) -> None:
-        """Fold further rows of the log, in order of ``_rowid``."""
-        self.allocated = {}
-        if not rows.num_rows:
-            return
+    def apply(self, rows: pa.Table, next_sequence: int) -> None:
+        """Fold further rows of the log, in order of ``_rowid``; the next ones have ``next_sequence`` or more."""
         pending: list[int] = []
         counters: list[int] = []
         specials = rows.select(["_rowid", "episode", "entry", "floor", "body"])
@@ -212,7 +209,7 @@ class Index:
             pending, counters = [], []
             self._happen(kind, facts)
         self._observe(rows, pending, counters)
-        self.next_sequence = int(rows["_rowid"][-1].as_py()) + 1
+        self.next_sequence = next_sequence
 
     def _observe(self, table: pa.Table, numbers: list[int], counters: list[int]) -> None:
         if not numbers:

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import lancedb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from merit.errors import MemoryUnavailable
 from merit.memory.entry import FORMAT_VERSION
@@ -80,12 +82,13 @@ class Log:
         self._table = self._speak("opened", lambda: _open(uri, self.columns.with_metadata(about)))
         _check(uri, self._table.schema.metadata or {}, about)
 
-    def append(self, rows: pa.Table) -> None:
-        """Append rows in one atomic commit. Tried again after a conflict, so a row may come twice: readers
-        take the first of an episode or a token."""
+    def append(self, rows: pa.Table) -> int:
+        """Append rows in one atomic commit and return a version that holds it (the newest at that moment, which may
+        be another process's). Tried again after a conflict, so a row may come twice: readers take the first of an
+        episode or a token."""
         with self._lock:
-            self._speak("written", lambda: self._table.add(rows))
             self._appended += 1
+            return int(self._speak("written", lambda: self._table.add(rows)).version)
 
     def version(self) -> int:
         """The newest version, whoever wrote it; costs a fraction of a millisecond."""
@@ -93,16 +96,21 @@ class Log:
             self._speak("read", self._table.checkout_latest)
             return int(self._table.version)
 
-    def read(self, stream: str, since: int) -> Iterator[pa.Table]:
-        """Rows of a stream with row id ``_rowid >= since``, in that order, in chunks of at most ``CHUNK``."""
-        scope = f"stream = '{stream}'"
-        if since:
-            yield self._rows(f"{scope} AND _rowid >= {since}", None)
-            return
-        ids = self._rows(scope, ["kind"])["_rowid"].to_pylist()
+    def read(self, stream: str, since: int, own: pa.Table | None = None) -> Iterator[tuple[int, pa.Table]]:
+        """Rows of a stream with row id ``_rowid >= since``, in that order, in chunks; each chunk with the largest
+        row id that was looked at, of whatever stream. ``own``: the only commit since then is the caller's, of
+        these rows; that saves looking for their ids."""
+        if own is not None:
+            last = since + own.num_rows - 1
+            rows = self._take(list(range(since, last + 1)))
+            if rows["episode"].equals(own["episode"]):
+                yield last, rows
+                return
+        ids = self._ids(stream, since)
         for start in range(0, len(ids), CHUNK):
-            part = ids[start : start + CHUNK]
-            yield self._rows(f"{scope} AND _rowid >= {part[0]} AND _rowid <= {part[-1]}", None)
+            chunk = ids[start : start + CHUNK]
+            rows = self._take(chunk)
+            yield chunk[-1], rows.filter(pc.equal(rows["stream"], stream))
 
     def erase(self, stream: str, row_ids: Sequence[int] | None, before: int) -> None:
         """Remove rows of a stream below row id ``before`` (all, or these) from the disk, old versions included."""
@@ -149,13 +157,19 @@ class Log:
             if self.statistics()["fragments"] >= FRAGMENTS:
                 self.compact()
 
-    def _rows(self, where: str, names: list[str] | None) -> pa.Table:
-        def scan() -> pa.Table:
-            query = self._table.search().where(where).with_row_id(True)
-            return (query.select(names) if names else query).to_arrow()
-
+    def _ids(self, stream: str, since: int) -> list[int]:
+        # Ids first, then rows by id: a filter on all columns would open every fragment for each of them.
+        where = f"_rowid >= {int(since)}" if since else f"stream = '{stream}'"
         with self._lock:
-            return self._speak("read", scan).sort_by("_rowid")
+            found = self._speak("read", lambda: self._table.search().where(where).select(["_rowid"]).to_arrow())
+        ids: list[int] = np.sort(found["_rowid"].to_numpy()).tolist()
+        return ids
+
+    def _take(self, ids: list[int]) -> pa.Table:
+        """The rows of these ids, in order; those that were erased are left out."""
+        with self._lock:
+            rows = self._speak("read", lambda: self._table.take_row_ids(ids).with_row_id().to_arrow())
+        return rows.sort_by("_rowid")
 
     def _speak(self, done: str, work: Callable[[], Any]) -> Any:
         """Do it; after a conflict with another process look at the newest version and try again; else say why."""

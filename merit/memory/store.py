@@ -285,25 +285,29 @@ class MemoryStore:
         if not new:
             return 0
         vectors = self._encode([dense_text(entry) for entry, _ in new])
-        with self._lock:
-            self._log.append(observation_rows(self._log.columns, self._key, new, vectors))
-            self._refresh()
-        self._log.compact_later()
+        self._write(observation_rows(self._log.columns, self._key, new, vectors))
         return len(new)
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
+        self._write(pa.Table.from_pylist([{"stream": self._key, **row} for row in rows], schema=self._log.columns))
+
+    def _write(self, rows: pa.Table) -> None:
         with self._lock:
-            filled = [{"stream": self._key, **row} for row in rows]
-            self._log.append(pa.Table.from_pylist(filled, schema=self._log.columns))
-            self._refresh()
+            known = self._version
+            version = self._log.append(rows)
+            self._fold(version, own=rows if version == known + 1 else None)
         self._log.compact_later()
 
     def _refresh(self) -> None:
         version = self._log.version()
         if version != self._version:
-            for rows in self._log.read(self._key, self._index.next_sequence):
-                self._index.apply(rows)
-            self._version = version
+            self._fold(version)
+
+    def _fold(self, version: int, own: pa.Table | None = None) -> None:
+        self._index.allocated.clear()
+        for last, rows in self._log.read(self._key, self._index.next_sequence, own):
+            self._index.apply(rows, last + 1)
+        self._version = version
 
     def _rebuild(self) -> None:
         """Read everything again: rows that were erased leave this process's memory too."""
