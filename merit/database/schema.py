@@ -19,9 +19,9 @@ from merit.database.names import as_written, key, quoted
 from merit.episode import Row
 
 LIST_TIMEOUT_S = 10.0
-BATCH_TIMEOUT_S = 5.0
-OBJECT_TIMEOUT_S = 1.0
-PATIENCE_S = 15.0
+BATCH_TIMEOUT_S = 3.0
+OBJECT_TIMEOUT_S = 0.5
+PATIENCE_S = 5.0
 """How long objects are tried one by one after the batch failed, all together."""
 
 OBJECTS = "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"

@@ -20,6 +20,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import resource
 import select
 import sqlite3
@@ -30,7 +31,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from merit.database.guard import Guard
+from merit.database.guard import READONLY, Guard
 
 FRAME = struct.Struct(">I")
 
@@ -45,6 +46,8 @@ STATEMENT_BYTES = 1_000_000
 STEPS_BETWEEN_CHECKS = 5_000
 CPU_SLACK_S = 5
 
+NOTHING = re.compile(r"(?:[\s\ufeff;]|--[^\n]*+|/\*(?:(?!\*/).)*+(?:\*/)?+)*+", re.DOTALL)
+"""A text without a statement: white space, comments, semicolons."""
 OUT_OF_MEMORY = "out of memory"
 
 
@@ -111,9 +114,11 @@ def execute(request: dict[str, Any]) -> dict[str, Any]:
         connection = connect(request["uri"], deadline)
         open_rtrees(connection)
         connection.set_authorizer(guard)
-        columns, rows, truncated = fetch(connection, request, deadline)
+        columns, rows, truncated = fetch(connection, request["sql"], request["max_rows"], request["max_bytes"])
         if columns is None:
-            reply |= {"status": "EXECUTION_ERROR", "error": "empty query"}
+            # SQLite runs both kinds of nothing: a text without a statement, and REINDEX where there is no index.
+            empty = NOTHING.fullmatch(request["sql"])
+            reply |= {"status": "EXECUTION_ERROR", "error": "empty query" if empty else READONLY}
         else:
             reply |= {"status": "EXECUTED", "columns": columns, "rows": rows, "truncated": truncated}
     except Exception as error:  # noqa: BLE001 (Python raises a dozen classes for bad SQL; this is the one place)
@@ -129,7 +134,7 @@ def execute(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def fetch(
-    connection: sqlite3.Connection, request: dict[str, Any], deadline: Deadline
+    connection: sqlite3.Connection, sql: str, max_rows: int, max_bytes: int
 ) -> tuple[list[str] | None, list[tuple[Any, ...]], bool]:
     """Columns (None where there was no statement to run), rows, and whether a cap cut them.
 
@@ -140,21 +145,23 @@ def fetch(
     def text(raw: bytes) -> str:
         nonlocal size
         size += len(raw)
-        return lossy(raw)
+        return raw.decode("utf-8", "replace")
 
     connection.text_factory = text
-    cursor = connection.execute(request["sql"])
+    cursor = connection.execute(sql)
     if cursor.description is None:
         return None, [], False
     columns = [column[0] for column in cursor.description]
+    fixed = 8 * len(columns)
     rows: list[tuple[Any, ...]] = []
     for row in cursor:
-        size += 8 * len(row) + sum(len(cell) for cell in row if type(cell) is bytes)
-        if len(rows) >= request["max_rows"] or size > request["max_bytes"]:
+        size += fixed
+        for cell in row:
+            if type(cell) is bytes:
+                size += len(cell)
+        if size > max_bytes or len(rows) >= max_rows:
             return columns, rows, True
         rows.append(row)
-        if deadline():
-            raise TimeoutError
     return columns, rows, False
 
 
