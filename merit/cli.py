@@ -13,7 +13,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -142,7 +142,7 @@ def ask(
     live.check_database(opened)
     asked = find_question(opened, question, question_id, evidence)
     judge = verifier or _default_judge(asked)
-    judges = {
+    judges: dict[Judge, Callable[[], Verifier]] = {
         Judge.GOLD: lambda: _gold(asked),
         Judge.PERSON: PersonVerifier,
         Judge.ASSERT: lambda: _assertion(expect_rows, row_count, value, condition, ordered),
@@ -273,7 +273,7 @@ def _person_says() -> str:
             return answers[line.strip().lower()]
 
 
-def _fold(events: Iterable[Event], show: Any) -> int:
+def _fold(events: Iterable[Event], show: Callable[[Event], None]) -> int:
     """Show every event; the exit code of the last."""
     code = NOT_SOLVED
     for event in events:

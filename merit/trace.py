@@ -161,7 +161,6 @@ def replay(path: Path) -> Iterator[Event]:
 
 def _header(events: tuple[Event, ...], owner_key: str, memory_version: str) -> BundleHeader:
     started, last = _check_whole(events)
-    finalised = isinstance(last, EpisodeFinalised)
     return BundleHeader(
         format=BUNDLE_FORMAT,
         episode_id=started.episode_id,
@@ -178,7 +177,7 @@ def _header(events: tuple[Event, ...], owner_key: str, memory_version: str) -> B
         verifier=started.verifier,
         ended=type(last).__name__,
         outcome=last.outcome if isinstance(last, EpisodeFinalised) else None,
-        repairs=last.repairs if finalised else 0,
+        repairs=last.repairs if isinstance(last, EpisodeFinalised) else 0,
         memory_version=memory_version,
         owner_key=owner_key,
         packages=package_versions(),

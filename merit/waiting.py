@@ -70,7 +70,7 @@ def wait_for(
     shown = time.monotonic()
     try:
         while True:
-            item = _next(said)
+            item: str | _Done[T] | _Raised | None = _next(said)
             if cancel.is_set():
                 inner.set()
                 thread.join(GRACE_S)
