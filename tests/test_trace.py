@@ -52,7 +52,8 @@ STARTED = EpisodeStarted(
 )
 ENTRY = MemoryEntry(
     Polarity.NEGATIVE, FailureType.SYNTAX, "q", "Database: shop", "shop", "SELEC", "SELECT FROM",
-    Outcome.EXECUTION_ERROR, 'near "FROM": syntax error', Outcome.EXECUTION_ERROR, "q1", "e1", 3, 7, model_id="scripted",
+    Outcome.EXECUTION_ERROR, 'near "FROM": syntax error', Outcome.EXECUTION_ERROR, "q1", "e1", 3, 7,
+    model_id="scripted",
 )  # fmt: skip
 SEEN = Observation(Polarity.NEGATIVE, "shop", "q1", "e1", 3, 7, 4, Outcome.EXECUTION_ERROR, "scripted")
 VIEW = EntryView(**vars(ENTRY), successes=0, failures=1, history=(SEEN,))
