@@ -98,7 +98,7 @@ class SentenceEncoder:
             self._model: Any = SentenceTransformer(str(folder), local_files_only=True)
             # Known only from a vector: the configuration of a model may leave it out.
             self.dimension = int(self._model.encode(["a"]).shape[1])
-        except Exception as error:  # noqa: BLE001 - a damaged folder can make any library raise anything
+        except Exception as error:
             first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ModelUnavailable(f"The encoder {encoder_id} could not be loaded: {first_line}") from error
         self.id = encoder_id

@@ -308,4 +308,4 @@ def _pause(state: Any) -> float:
     asked = getattr(getattr(error, "response", None), "headers", {}).get("retry-after", "")
     if asked.isdecimal():
         return min(float(asked), 10.0)
-    return float(tenacity.wait_exponential_jitter(initial=0.5, max=4.0, jitter=0.25)(state))
+    return float(tenacity.wait_exponential_jitter(multiplier=0.5, max=4.0, jitter=0.25)(state))

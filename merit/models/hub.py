@@ -99,6 +99,9 @@ def _explained(reference: str, error: BaseException | None) -> ModelUnavailable:
         return ModelUnavailable(f"The model hub knows no public model {reference}. Check the spelling.")
     if isinstance(error, OSError) and error.errno == 28:
         return ModelUnavailable(f"The disk is full: {reference} could not be stored. Free some space and try again.")
+    network = error is None or isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore"))
+    if not network:
+        return ModelUnavailable(f"{reference} could not be downloaded from the model hub ({type(error).__name__}).")
     return ModelUnavailable(
         f"The model hub cannot be reached, and {reference} is not on this machine yet. "
         "Connect to the network, give the path of a local folder, or use the embedded model."
@@ -131,8 +134,8 @@ def _download(reference: str, revision: str | None, progress: Progress, cancel: 
         return Path(snapshot_download(reference, revision=revision, allow_patterns=_WANTED, tqdm_class=Bar))
     except Cancelled:
         raise
-    except Exception as error:  # noqa: BLE001 - network, disk and hub errors of many libraries
-        raise _explained(reference, error) from None
+    except Exception as error:
+        raise _explained(reference, error) from error
 
 
 class _Nowhere:

@@ -54,7 +54,7 @@ def load(
             f"{name} does not fit the free memory of the GPU. Close other programs that use it "
             "or choose a smaller model."
         ) from None
-    except Exception as error:  # noqa: BLE001 - a damaged folder can make any library raise anything
+    except Exception as error:
         first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelUnavailable(f"{name} could not be loaded as a causal language model: {first_line}") from error
     if not tokenizer.chat_template:

@@ -113,8 +113,8 @@ def test_encoder_of_the_paper_on_a_gpu_else_the_embedded_one(monkeypatch: pytest
 
 def test_importing_the_package_and_its_parts_imports_no_torch() -> None:
     script = (
-        "import sys, merit.models, merit.models.loading, merit.models.queue, merit.models.local, merit.models.embedded\n"
-        "import merit.models.encoder, merit.models.endpoint, merit.models.hub\n"
+        "import sys, merit.models, merit.models.loading, merit.models.queue, merit.models.local\n"
+        "import merit.models.embedded, merit.models.encoder, merit.models.endpoint, merit.models.hub\n"
         "print([n for n in ('torch', 'transformers', 'streamlit', 'openai', 'huggingface_hub') if n in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
