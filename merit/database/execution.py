@@ -129,7 +129,7 @@ class Worker:
                 if expected > max_reply:
                     raise WorkerFailed("the database process sent a reply that is too large")
         try:
-            reply = json.loads(received[FRAME.size :])
+            reply = json.loads(str(memoryview(received)[FRAME.size :], "ascii"), object_hook=_with_blobs)
         except ValueError as error:
             raise WorkerFailed("the database process sent a reply that cannot be read") from error
         if not isinstance(reply, dict):
@@ -250,9 +250,9 @@ def execute(
 ) -> Execution:
     """Run one statement, exactly as written, on the SQLite file behind ``uri``; never raises for what it does.
 
-    ``timeout_s`` in seconds of wall clock, kept to 10 % or 0.5 s, the larger; ``max_bytes`` counts text and blobs
-    as stored and 8 for every cell. A result over a cap is cut and ``truncated``. A set ``cancel`` ends the
-    statement within 0.2 s. ``elapsed_s`` is the worker's own time, without the pipe.
+    ``timeout_s`` in seconds of wall clock, kept to 10 % or 0.5 s, the larger; ``max_bytes`` counts the characters
+    of texts, the bytes of blobs and 8 for every cell. A result over a cap is cut and ``truncated``. A set ``cancel``
+    ends the statement within 0.2 s. ``elapsed_s`` is the worker's own time, without the pipe.
     """
     request = {
         "operation": "execute",
@@ -271,7 +271,7 @@ def execute(
         return Execution(
             status=Status(reply["status"]),
             columns=tuple(reply["columns"]),
-            rows=tuple(map(_row, reply["rows"])),
+            rows=tuple(map(tuple, reply["rows"])),
             error=reply["error"],
             elapsed_s=reply["elapsed_s"],
             truncated=reply["truncated"],
@@ -303,7 +303,7 @@ def inspect(uri: str, queries: Sequence[tuple[str, Sequence[str]]], timeout_s: f
         return []
     if "failed" in reply:
         return [str(reply["failed"])] * len(queries)
-    return [answer if isinstance(answer, str) else tuple(map(_row, answer)) for answer in reply["answers"]]
+    return [answer if isinstance(answer, str) else tuple(map(tuple, answer)) for answer in reply["answers"]]
 
 
 def fold(path: Path, timeout_s: float) -> bool:
@@ -323,9 +323,9 @@ def fold(path: Path, timeout_s: float) -> bool:
     return done.returncode == 0
 
 
-def _row(cells: Sequence[Any]) -> Row:
-    """A row as the worker had it: blobs travel as one-element lists."""
-    return tuple(base64.b64decode(cell[0]) if isinstance(cell, list) else cell for cell in cells)
+def _with_blobs(value: dict[str, Any]) -> Any:
+    """JSON objects as they are, but for those that carry a blob."""
+    return base64.b64decode(value["blob"], validate=True) if "blob" in value else value
 
 
 def _error(message: str, started: float) -> Execution:

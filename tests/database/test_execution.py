@@ -433,9 +433,11 @@ def test_damaged_pages_are_errors_of_the_statements_that_read_them(build: Build)
 
 def test_a_forked_child_starts_its_own_workers(accounts: Database) -> None:
     accounts.execute("SELECT 1")
+    parents = execution._pool
     child = os.fork()
     if not child:
-        os._exit(0 if accounts.execute("SELECT bal FROM acct").rows == ((10,), (20,)) else 1)
+        found = accounts.execute("SELECT bal FROM acct").rows
+        os._exit(0 if found == ((10,), (20,)) and execution._pool is not parents else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert accounts.execute("SELECT 1").rows == ((1,),)
 

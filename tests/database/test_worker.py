@@ -77,12 +77,14 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
 
 REPLY = '{"status":"%s","columns":[],"rows":[%s],"error":null,"elapsed_s":0,"truncated":false,"retire":true}'
 
+BAD_BLOB = '[{"blob":"?"}]'
+
 RIGGED = {
     "nonsense": 'write(b"nonsense")',
     "a list": "write(b'[1]')",
     "no status": "write(b'{}')",
     "odd rows": f"write(b'{REPLY % ('EXECUTED', '3')}')",
-    "bad base64": f"write(b'{REPLY % ('EXECUTED', '[[7]]')}')",
+    "bad base64": f"write(b'{REPLY % ('EXECUTED', BAD_BLOB)}')",
     "an unknown status": f"write(b'{REPLY % ('FINE', '')}')",
     "a huge frame": 'os.write(1, b"\\xff" * 4)',
     "an early end": "sys.exit(3)",
@@ -177,7 +179,7 @@ def test_by_hand_over_pipes(build: Build) -> None:
     process.stdin.write(len(request).to_bytes(4, "big") + request)
     process.stdin.flush()
     reply = json.loads(process.stdout.read(int.from_bytes(process.stdout.read(4), "big")))
-    assert (reply["status"], reply["rows"]) == ("EXECUTED", [[["AP8="], "é"]])
+    assert (reply["status"], reply["rows"]) == ("EXECUTED", [[{"blob": "AP8="}, "é"]])
     process.stdin.close()
     assert process.wait(5) == 0, "the end of its input ends it"
     process.stdout.close()
