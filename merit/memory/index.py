@@ -270,6 +270,7 @@ class Index:
             if dying is not None:
                 self.alive[dying] = False
         elif kind == "forget":
+            self.last_position = max(self.last_position, row["floor"] - 1)
             self._forget(row["entry"], row["episode"])
         elif kind == "tag":
             self.tags[json.loads(row["body"])] = (self.size, np.flatnonzero(~self.alive).astype(np.int32))

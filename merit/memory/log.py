@@ -259,7 +259,7 @@ def _sentence(uri: str, done: str, error: BaseException) -> str:
         )
     if "ermission denied" in text or "ead-only file system" in text:
         return (
-            f"The memory at {uri} could not be {done}: this account may not write there. "
+            f"The memory at {uri} could not be {done}: this account lacks the right to do that. "
             "Change the rights of the folder, or choose another place for the memory."
         )
     return f"The memory at {uri} could not be {done}: {first}."

@@ -149,7 +149,10 @@ class MemoryStore:
             forgotten = 0
             while episodes := self._index.remembered(entry_id):  # again for what came in between
                 forgotten += len(episodes)
-                self._append([{"kind": "forget", "entry": entry_id, "episode": name} for name in episodes])
+                floor = self._index.last_position + 1  # erased or not, positions that were given stay given
+                self._append(
+                    [{"kind": "forget", "entry": entry_id, "episode": name, "floor": floor} for name in episodes]
+                )
             self._log.erase(self._key, self._index.forgotten(), self._index.next_sequence)
             self._rebuild()
             return forgotten
@@ -289,7 +292,11 @@ class MemoryStore:
         return len(new)
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
-        self._write(pa.Table.from_pylist([{"stream": self._key, **row} for row in rows], schema=self._log.columns))
+        self._write(
+            pa.Table.from_pylist(
+                [{"stream": self._key, "episode": uuid.uuid4().hex, **row} for row in rows], schema=self._log.columns
+            )
+        )
 
     def _write(self, rows: pa.Table) -> None:
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import pickle
 import random
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ def index_of(texts: Sequence[Sequence[str]], batches: int = 1) -> Any:
     """The columns BM25 reads, filled from token lists in so many batches."""
     postings = Postings()
     bounds = np.linspace(0, len(texts), batches + 1).astype(int)
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in itertools.pairwise(bounds):
         terms = [sorted(set(text)) for text in texts[start:end]]
         counts = [[text.count(word) for word in row] for text, row in zip(texts[start:end], terms, strict=True)]
         postings.extend(int(start), pa.array(terms, pa.list_(pa.string())), pa.array(counts, pa.list_(pa.int32())))
@@ -112,7 +113,7 @@ def query(**changes: Any) -> RetrievalQuery:
     fields: dict[str, Any] = {
         "question": "How many books has reader 3?",
         "sql": "SELECT count(bok) FROM books",
-        "failure_context": "attempted_sql=SELECT count(bok) FROM books; status=EXECUTION_ERROR; db_error=no such column",
+        "failure_context": "attempted_sql=SELECT count(bok) FROM books; status=EXECUTION_ERROR; db_error=no column",
         "failure_type": FailureType.SCHEMA_LINKING,
         "question_id": "asked",
         "database_id": "library",
