@@ -34,6 +34,16 @@ HELD_OUT = frozenset(
 )
 """Databases of Spider train that are never trained on: every choice is made on their 388 questions."""
 
+ASKED_ELSEWHERE = frozenset(
+    {
+        "Count the number of documents.",
+        "How many employees are there?",
+        "How many flights do we have?",
+        "What is the total number of airlines?",
+    }
+)
+"""Questions of Spider train whose very words also stand in Spider dev, about other databases: left out."""
+
 _ALIAS = re.compile(r"t\d+", re.IGNORECASE)
 
 
@@ -138,6 +148,8 @@ def read(
 def _questions(database: Database, lines: list[Mapping[str, str]], tables: Mapping[str, Any]) -> list[Asked]:
     result = []
     for line in lines:
+        if line["question"].strip() in ASKED_ELSEWHERE:
+            continue
         gold = clean(line["query"])
         plain = plain_sql(gold, tables)
         if plain == gold or same_rows(database, gold, plain):

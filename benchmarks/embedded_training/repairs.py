@@ -179,7 +179,7 @@ def _reflection(case: Case, history: Sequence[Attempt], schema: str, codec: Code
         case.asked.question,
         schema,
         failure_type=history[-1].failure_type,
-        attempts=[prompts.ObservedAttempt(a.sql, a.status, a.error) for a in history],
+        attempts=[(a.sql, a.status, a.error) for a in history],
     )
     return pack_texts([(prompt, f"<reflection>{reflection(history)}</reflection>")], codec)
 
