@@ -9,25 +9,27 @@ What this module does not know: the database, and whether the statement is right
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import islice
 
 import sqlglot
 
+from merit.answer_regions import answers, drop_reasoning, regions
 from merit.prose import is_prose_line, prose_words
 from merit.sql_lexing import first_semicolon, is_blank, tokens
 
+MAX_STATEMENT = 1_000_000
+"""Longest statement, in characters, that SQLite takes; what is longer is cut here, and the database says so."""
 MAX_PARSED = 20_000
 """Longest text, in characters, that is shown to the parser; a longer one is judged by its start alone."""
 _MAX_TRIES = 15
 """How many places in one text are tried before it is given up; keeps hostile answers cheap."""
 
-_REASONING = re.compile(r"<(?P<close>/?)(?:think(?:ing)?|reasoning|thought)\s*>", re.IGNORECASE)
-_ANSWER = re.compile(r"<(?P<close>/?)\s?answer\b[^<>]{0,80}>", re.IGNORECASE)
-_RUN = re.compile(r"`{3,}|~{3,}")
-_START = re.compile(r"(?<![A-Za-z0-9_$.À-ɏ])(?:SELECT|WITH)(?![A-Za-z0-9_$À-ɏ])", re.IGNORECASE)
+_COMMENT_OR_START = re.compile(
+    r"/\*.*?(?:\*/|\Z)|^[ \t]*+--[^\n]*+|(?<![A-Za-z0-9_$.À-ɏ])(?P<start>SELECT|WITH)(?![A-Za-z0-9_$À-ɏ])",
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+)
 _CTE = re.compile(
     r"WITH\s+(?:RECURSIVE\s+)?(?:\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])\s*(?:\([^()]*\)\s*)?AS\s*(?:(?:NOT\s+)?MATERIALIZED\s*)?\(",
     re.IGNORECASE,
@@ -38,19 +40,16 @@ _OTHER_VERB = re.compile(
     r"|VACUUM\b|SHOW\s+TABLES)",
     re.IGNORECASE,
 )
+_OTHER_AT_LINE = re.compile(
+    r"^[ \t]*+(?P<verb>INSERT|REPLACE|DELETE|UPDATE)(?=\s{1,9}(?:INTO|FROM|OR|\S{1,99}\s{1,9}SET)\s)", re.MULTILINE
+)
 _STRAY = re.compile(
     r"</?(?:answer|reflection|sql|query|think(?:ing)?|reasoning)\s?>|<\|[\w ]{1,30}\|>|</s>|`{3}|~{3}"
     r"|(?:^|\n)[ \t]*(?:Human|Assistant|User|System)[ \t]*:",
     re.IGNORECASE,
 )
-_LANGUAGE = re.compile(
-    r"[ \t]*(?:(?P<sql>sqlite3?|sql|mysql|mariadb|postgres(?:ql)?|psql|t-?sql|plsql|plaintext|text|txt)"
-    r"(?=\s|select\b|with\b|\Z)"
-    r"|(?!(?:select|with|insert|update|delete|values)\b)(?P<other>[A-Za-z][\w+#.-]*)(?=[ \t]*(?:\r?\n|\Z)))",
-    re.IGNORECASE,
-)
 _CLEAN_PREFIX = re.compile(r"\s*(?:[-*>#•]+|\d+[.)])?\s*(?:.{0,200}[:：]|sql|sqlite|query)?[\s*]*", re.IGNORECASE)
-_JSON_KEY = re.compile(r"(?:final_?|generated_?)?(?:sql|query|answer|statement)(?:_?(?:query|statement))?", re.I)
+_NAME_AND_PERIOD = re.compile(r"\b(?:FROM|JOIN)\s+\w+[.!?]\Z", re.IGNORECASE)
 _WRAPPERS = {"`": "`", '"': '"', "'": "'", "“": "”", "(": ")", "*": "**"}
 
 
@@ -67,39 +66,15 @@ def extract_sql(text: str, mode: str = "product") -> str:
         return _published(text)
     if mode != "product":
         raise ValueError(f"The extraction mode is product or published, not {mode!r}.")
-    for content, trusted in islice(_regions(drop_reasoning(text)), 4 * _MAX_TRIES):
+    for content, trusted in islice(regions(drop_reasoning(text)), 4 * _MAX_TRIES):
         found = _in_region(content, trusted)
         if found is not None:
             return found
     return ""
 
 
-def drop_reasoning(text: str) -> str:
-    """``text`` without its reasoning: whole ``<think>`` blocks, all before a lone ``</think>``, all after an unclosed
-    ``<think>``. A tag inside quotes (``'%</think>%'``) is text."""
-    kept: list[str] = []
-    depth = position = 0
-    last_close: int | None = None
-    for tag in _REASONING.finditer(text):
-        if text[tag.start() - 1 : tag.start()] in tuple("'\"%") and text[tag.end() : tag.end() + 1] in tuple("'\"%"):
-            continue
-        if not tag["close"]:
-            if depth == 0:
-                kept.append(text[position : tag.start()])
-                last_close = None
-            depth += 1
-            continue
-        if depth == 0:
-            kept = []
-        depth = max(depth - 1, 0)
-        position = last_close = tag.end()
-    if depth == 0 or last_close is not None:
-        kept.append(text[position:])
-    return "".join(kept)
-
-
 def _published(text: str) -> str:
-    content = next((block for block, closed in _answers(text, innermost=False) if closed), text)
+    content = next((block for block, closed in answers(text, innermost=False) if closed), text)
     opened = content.find("```")
     if opened >= 0:
         start = opened + 3
@@ -118,89 +93,18 @@ def _published(text: str) -> str:
     return sql[:end_of_sql].rstrip() if is_blank(sql[end_of_sql:]) else ""
 
 
-def _answers(text: str, *, innermost: bool = True) -> Iterator[tuple[str, bool]]:
-    """The content of each ``<answer>`` block and whether it is closed; only the last can be unclosed."""
-    start: int | None = None
-    for tag in _ANSWER.finditer(text):
-        if not tag["close"]:
-            start = tag.end() if innermost or start is None else start
-        elif start is not None:
-            yield text[start : tag.start()], True
-            start = None
-    if start is not None:
-        yield text[start:], False
-
-
-def _regions(text: str) -> Iterator[tuple[str, bool]]:
-    """Where to look, most trustworthy first; trusted means that the model marked it as its SQL."""
-    for block, _ in _answers(text):
-        yield from _marked(block)
-        yield block, True
-    yield from _marked(text)
-    yield text, False
-
-
-def _marked(text: str) -> Iterator[tuple[str, bool]]:
-    fences = list(islice(_fences(text), _MAX_TRIES))
-    for language, content in fences:
-        if language == "sql":
-            yield from ((value, True) for value in _json_values(content))
-            yield content, True
-    for language, content in fences:
-        if language != "sql":
-            yield from ((value, True) for value in _json_values(content))
-            yield content, False
-    for value in _json_values(text):
-        yield from ((content, True) for _, content in islice(_fences(value), 1))
-        yield value, True
-
-
-def _fences(text: str) -> Iterator[tuple[str, str]]:
-    """The language ("sql" for SQL, plain text and none) and content of each fence; the last may be unclosed."""
-    opened: re.Match[str] | None = None
-    for run in _RUN.finditer(text):
-        if opened is None:
-            opened = run
-        elif run.group()[0] == opened.group()[0] and len(run.group()) >= len(opened.group()):
-            # A fence glued to a quoted name (FROM `t````) leaves the name its own backtick.
-            end = run.start()
-            if len(run.group()) > len(opened.group()) and text.count("`", opened.end(), end) % 2:
-                end += 1
-            yield _language(text[opened.end() : end])
-            opened = None
-    if opened is not None:
-        yield _language(text[opened.end() :])
-
-
-def _language(content: str) -> tuple[str, str]:
-    found = _LANGUAGE.match(content)
-    if not found:
-        return "sql", content
-    return ("sql" if found["sql"] else found["other"].lower()), content[found.end() :]
-
-
-def _json_values(text: str) -> list[str]:
-    """Texts that a JSON object in ``text`` holds under a name such as sql or query."""
-    start = text.find("{")
-    if start < 0:
-        return []
-    try:
-        value, _ = json.JSONDecoder(strict=False).raw_decode(text[start:])
-    except (ValueError, RecursionError):
-        return []
-    return [item for key, item in value.items() if isinstance(item, str) and _JSON_KEY.fullmatch(key)]
-
-
 def _in_region(text: str, trusted: bool) -> str | None:
     """The statement of one region, "" if it holds more than one, None if it holds none."""
     lead = _lead(text)
     if _OTHER_VERB.match(text, lead) and (trusted or not prose_words(text[lead:])):
         return _first_of(text[lead:], True, False)
-    for found in islice(_starts(text), _MAX_TRIES):
-        start = found.start()
+    verb = _OTHER_AT_LINE.search(text)
+    for start in _starts(text):
+        if verb and verb.start("verb") < start and first_semicolon(text[verb.start("verb") : start]) is None:
+            return _first_of(text[verb.start("verb") :], True, False)
         first = trusted and start == lead
         prefix = text[text.rfind("\n", 0, start) + 1 : start]
-        if found.group().lower() == "with" and not first and not _CTE.match(text, start):
+        if not first and text[start] in "wW" and not _CTE.match(text, start):
             continue
         wrapper = text[max(start - 1, 0) : start]
         body = _before_stray(text[start:])
@@ -224,18 +128,15 @@ def _lead(text: str) -> int:
     return len(text)
 
 
-def _starts(text: str) -> Iterator[re.Match[str]]:
-    """Every place where a SELECT or WITH begins outside comments."""
-    comments = [(found.start(), found.end()) for found in islice(re.finditer(r"/\*.*?\*/", text, re.DOTALL), 1000)]
-    for found in _START.finditer(text):
-        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
-        if line.lstrip().startswith("--") or any(start < found.start() < end for start, end in comments):
-            continue
-        yield found
+def _starts(text: str) -> Iterator[int]:
+    """The first places where a SELECT or WITH begins outside comments; fewer in a text that is hardly an answer."""
+    found = (item.start() for item in _COMMENT_OR_START.finditer(text) if item["start"])
+    return islice(found, _MAX_TRIES if len(text) <= MAX_STATEMENT // 10 else 3)
 
 
 def _before_stray(text: str) -> str:
     """``text`` up to the first stray tag, fence or turn label that is not inside a closed one-line literal."""
+    text = text[: MAX_STATEMENT + 1]
     for stray in islice(_STRAY.finditer(text), _MAX_TRIES):
         around = next((t for t in tokens(text) if t.start <= stray.start() < t.start + len(t.text)), None)
         inside = (
@@ -260,8 +161,9 @@ def _unwrapped(body: str, wrapper: str) -> str | None:
             return None
         if wrapper == "(" and _continues(body[end + 1 :]):
             continue
-        if _parses(body[:end].rstrip().rstrip(";")):
-            return body[:end]
+        inside = body[:end].rstrip().rstrip(";")
+        if not body[end + 1 : end + 2].isalnum() and len(inside.split()) > 1 and _parses(inside):
+            return inside
     return None
 
 
@@ -286,11 +188,11 @@ def _has_statement(rest: str) -> bool:
     rest = rest[_lead_after_semicolons(rest) :]
     if _OTHER_VERB.match(rest) and not prose_words(rest.split("\n", 1)[0]):
         return True
-    for found in islice(_starts(rest), _MAX_TRIES):
-        if found.group().lower() == "with" and not _CTE.match(rest, found.start()):
+    for start in _starts(rest):
+        if rest[start] in "wW" and not _CTE.match(rest, start):
             continue
-        body = _before_stray(rest[found.start() :])
-        prefix = rest[rest.rfind("\n", 0, found.start()) + 1 : found.start()]
+        body = _before_stray(rest[start:])
+        prefix = rest[rest.rfind("\n", 0, start) + 1 : start]
         if _as_statement(body[: first_semicolon(body)], False, _CLEAN_PREFIX.fullmatch(prefix) is None):
             return True
     return False
@@ -307,9 +209,11 @@ def _as_statement(text: str, first: bool, in_sentence: bool) -> str | None:
     on its line, so it must parse and look like SQL to be taken for it.
     """
     text = text.strip()
+    if not first and text[-1:] in (".", "!", "?") and (in_sentence or _NAME_AND_PERIOD.search(text)):
+        text = text[:-1]
     if _parses(text):
         return text if first or _is_sql(text, in_sentence) else None
-    trimmed = _without_prose(text, first)
+    trimmed = _without_prose(text) if not in_sentence else _without_rest_of_sentence(text)
     if trimmed is not None:
         return trimmed if first or _is_sql(trimmed, in_sentence) else None
     if first:
@@ -324,18 +228,24 @@ def _is_sql(text: str, in_sentence: bool) -> bool:
     return not prose_words(text) and (not in_sentence or re.search(r"[*=<>(]", text) is not None)
 
 
-def _without_prose(text: str, first: bool) -> str | None:
+def _without_prose(text: str) -> str | None:
     """``text`` up to the first line of prose before which a whole statement, or at least a paragraph, ends."""
     lines = text.split("\n")
-    cuts = [i for i, line in enumerate(lines) if i and is_prose_line(line)][:_MAX_TRIES]
+    cuts = list(islice((i for i, line in enumerate(lines) if i and is_prose_line(line)), _MAX_TRIES))
     for cut in cuts:
         if _parses("\n".join(lines[:cut]).strip()):
             return "\n".join(lines[:cut]).strip()
-    for cut in cuts:
-        if not lines[cut - 1].strip():
-            return "\n".join(lines[:cut]).strip()
-    sentence = text.rstrip(".!?")
-    return sentence if not first and sentence != text and _parses(sentence) else None
+    return next(("\n".join(lines[:cut]).strip() for cut in cuts if not lines[cut - 1].strip()), None)
+
+
+def _without_rest_of_sentence(text: str) -> str | None:
+    """``text`` up to where the sentence around it goes on: a word of prose, or up to two words before it."""
+    words = list(islice(re.finditer(r"\s\S+", text[:MAX_PARSED]), 4 * _MAX_TRIES))
+    telling = next((i for i, word in enumerate(words) if prose_words(word.group())), None)
+    if telling is None:
+        return None
+    return next((text[: w.start()] for w in reversed(words[max(telling - 2, 0) : telling + 1])
+                 if _parses(text[: w.start()])), None)  # fmt: skip
 
 
 def _parses(text: str) -> bool:

@@ -17,9 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from merit.answer_regions import drop_reasoning
 from merit.episode import FailureType, Outcome, Question, Status
 from merit.errors import BadInput
-from merit.extraction import drop_reasoning, extract_sql
+from merit.extraction import extract_sql
 
 __all__ = [
     "Card",

@@ -18,9 +18,11 @@ _STARTS_A_LINE_OF_SQL = """
 """
 _PROSE = frozenset(_RARE_IN_SQL.split())
 _CONTINUES = frozenset(_STARTS_A_LINE_OF_SQL.split())
-_LITERAL = re.compile(r"(?<![A-Za-z])'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\[[^\]\n]*\]")
+_LITERAL = re.compile(r"(?<![A-Za-z])'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\[[^\]\n]{0,100}\]")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _WORD = re.compile(r"(?<![\w.])[A-Za-z][A-Za-z']*(?![\w.]*[\w(])")
+_MAX_READ = 20_000
+"""Characters that are looked at: prose gives itself away early, and a longer text is no sentence."""
 _LABEL = re.compile(r"(?:#{1,6} |\*\*|• |[A-Z][A-Za-z ]{1,30}:(?:\s|\Z))")
 
 
@@ -45,4 +47,4 @@ def is_prose_line(line: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(_COMMENT.sub(" ", _LITERAL.sub(" ", text)))]
+    return [word.lower() for word in _WORD.findall(_COMMENT.sub(" ", _LITERAL.sub(" ", text[:_MAX_READ])))]

@@ -12,20 +12,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 # An unclosed literal or comment reaches to the end, as in SQLite; that also keeps the search linear.
-_TOKEN = re.compile(
-    r"""
-      (?P<comment>--[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))
-    | (?P<quoted>'[^']*+(?:''[^']*+)*+(?:'|\Z)|"[^"]*+(?:""[^"]*+)*+(?:"|\Z)
-               |`[^`]*+(?:``[^`]*+)*+(?:`|\Z)|\[[^\]]*+(?:\]|\Z))
-    | (?P<entity>&(?:lt|gt|amp|quot|apos|\#39|\#x27);)
-    | (?P<semicolon>;)
-    | (?P<word>[^\W\d][\w$]*+)
-    | (?P<number>\d[\w.]*+)
-    | (?P<space>\s++)
-    | (?P<sign>[^\w\s'"`\[;&/-]++|.)
-    """,
-    re.VERBOSE | re.DOTALL,
+_COMMENT = r"--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
+_QUOTED = (
+    r"'[^']*+(?:''[^']*+)*+(?:'|\Z)|\"[^\"]*+(?:\"\"[^\"]*+)*+(?:\"|\Z)"
+    r"|`[^`]*+(?:``[^`]*+)*+(?:`|\Z)|\[[^\]]*+(?:\]|\Z)"
 )
+_ENTITY = r"&(?:lt|gt|amp|quot|apos|\#39|\#x27);"
+_TOKEN = re.compile(
+    rf"(?P<comment>{_COMMENT})|(?P<quoted>{_QUOTED})|(?P<entity>{_ENTITY})|(?P<semicolon>;)"
+    r"|(?P<word>[^\W\d][\w$]*+)|(?P<number>\d[\w.]*+)|(?P<space>\s++)|(?P<sign>[^\w\s'\"`\[;&/-]++|.)",
+    re.DOTALL,
+)
+_BLANK = re.compile(rf"(?:[\s;]++|{_COMMENT})*+", re.DOTALL)
+_UP_TO_SEMICOLON = re.compile(rf"(?:[^;'\"`\[/&-]++|{_COMMENT}|{_QUOTED}|{_ENTITY}|[/&-])*+", re.DOTALL)
 
 
 class Token(NamedTuple):
@@ -44,9 +43,10 @@ def tokens(sql: str, start: int = 0) -> Iterator[Token]:
 
 def is_blank(sql: str) -> bool:
     """Whether SQLite would find nothing to run: white space, comments and semicolons only."""
-    return all(token.kind in ("comment", "space", "semicolon") for token in tokens(sql))
+    return _BLANK.fullmatch(sql) is not None
 
 
 def first_semicolon(sql: str) -> int | None:
     """Where the first semicolon outside quotes and comments stands. One that ends an HTML entity is none."""
-    return next((token.start for token in tokens(sql) if token.kind == "semicolon"), None)
+    found = _UP_TO_SEMICOLON.match(sql)
+    return found.end() if found and found.end() < len(sql) else None
