@@ -209,16 +209,19 @@ def _as_statement(text: str, first: bool, in_sentence: bool) -> str | None:
     on its line, so it must parse and look like SQL to be taken for it.
     """
     text = text.strip()
-    if not first and text[-1:] in (".", "!", "?") and (in_sentence or _NAME_AND_PERIOD.search(text)):
+    if not first and text.endswith((".", "!", "?")) and (in_sentence or _NAME_AND_PERIOD.search(text)):
         text = text[:-1]
+    if not first:
+        text = text.rstrip("。！？")
     if _parses(text):
         return text if first or _is_sql(text, in_sentence) else None
     trimmed = _without_prose(text) if not in_sentence else _without_rest_of_sentence(text)
     if trimmed is not None:
         return trimmed if first or _is_sql(trimmed, in_sentence) else None
+    looks_like_sql = re.search(r"\bFROM\b|[*=<>(]", text, re.IGNORECASE) is not None
     if first:
-        return text
-    return None if in_sentence or prose_words(text) or not re.search(r"\bFROM\b|[*=<>(]", text, re.I) else text
+        return text if looks_like_sql or not prose_words(text) else None
+    return text if looks_like_sql and not in_sentence and not prose_words(text) else None
 
 
 def _is_sql(text: str, in_sentence: bool) -> bool:

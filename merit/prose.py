@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _WORD = re.compile(r"(?<![\w.])[A-Za-z][A-Za-z']*(?![\w.]*[\w(])")
 _MAX_READ = 20_000
 """Characters that are looked at: prose gives itself away early, and a longer text is no sentence."""
-_LABEL = re.compile(r"(?:#{1,6} |\*\*|• |[A-Z][A-Za-z ]{1,30}:(?:\s|\Z))")
+_LABEL = re.compile(r"(?:#{1,6} |\*\*|• |\||-{3,}\Z|={3,}\Z|[A-Z][A-Za-z ]{1,30}:(?:\s|\Z))")
 
 
 def prose_words(text: str) -> list[str]:
