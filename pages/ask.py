@@ -36,9 +36,7 @@ with right:
     status.model(loading)
 asked, stopped = inputs.question(running)
 inputs.samples_to_try(st.session_state[Param.DATABASE])
-draft = inputs.options(st.session_state[Param.DATABASE])
-if database is not None:
-    inputs.schema(database)
+draft = inputs.options(st.session_state[Param.DATABASE], database)
 status.failure(loading)
 notice.kept()
 

@@ -13,6 +13,9 @@ from merit.events import Diagnosed
 from merit.ui import theme
 from merit.ui.text import escape
 
+_LONGEST = 120
+"""Most characters of a database message in the one line; the step shows all of it."""
+
 
 def chip(failure_type: FailureType) -> str:
     """The two-letter mark and the name as HTML."""
@@ -26,11 +29,17 @@ def chip(failure_type: FailureType) -> str:
 def line(diagnosed: Diagnosed, outcome: Outcome) -> str:
     """One line: type, subtype and the rule that fired, as HTML."""
     fired = explain(outcome, diagnosed.message)[-1]
-    subtype = f" · {escape(diagnosed.subtype)}" if diagnosed.subtype else ""
+    subtype = f"· {escape(diagnosed.subtype)} " if diagnosed.subtype else ""
+    said = f"from “{escape(_cut(diagnosed.message))}”" if diagnosed.message else escape(fired.rule.condition)
     return (
-        f'<div class="m-link"><span class="m-verb">Diagnosed</span>{chip(diagnosed.failure_type)}'
-        f'<span class="m-soft">{subtype} by rule {diagnosed.rule}: {escape(fired.rule.condition)}</span></div>'
+        f'<div class="m-link"><span class="m-verb">Diagnosed</span><div>{chip(diagnosed.failure_type)}'
+        f'<span class="m-soft">{subtype}by rule {diagnosed.rule}, {said}</span></div></div>'
     )
+
+
+def _cut(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def ladder(diagnosed: Diagnosed, outcome: Outcome) -> None:

@@ -82,10 +82,13 @@ def database() -> Database | None:
         on_change=_clear_question,
     )
     try:
-        return asking.open_database(st.session_state[Param.DATABASE])
+        found = asking.open_database(st.session_state[Param.DATABASE])
     except MeritError as error:
         notice.say(str(error))
         return None
+    for problem in found.problems:
+        notice.say(problem, urgent=False)
+    return found
 
 
 def _clear_question() -> None:
@@ -93,14 +96,12 @@ def _clear_question() -> None:
     st.session_state[Key.EVIDENCE] = ""
 
 
-def schema(database: Database) -> None:
-    """What can be asked about: the tables, the schema as the model sees it, and what is wrong with the file."""
+def _schema(database: Database) -> None:
+    """What can be asked about: the tables and the schema as the model sees it."""
     info = samples.info(database.id)
     with st.popover(f"{count(len(database.tables), 'table')}", type="tertiary", icon=":material/table:"):
         st.text(info.description)
         st.code(visible(database.schema("listing")), language=None, height=360)
-    for problem in database.problems:
-        notice.say(problem, urgent=False)
 
 
 def question(running: bool) -> tuple[bool, bool]:
@@ -112,6 +113,7 @@ def question(running: bool) -> tuple[bool, bool]:
             key=Param.QUESTION,
             height=84,
             placeholder="Ask something about this database in your own words",
+            on_change=_typed,
         )
         with buttons:
             asked = st.button("Ask", type="primary", key=Key.ASK, disabled=running, width="stretch")
@@ -119,11 +121,19 @@ def question(running: bool) -> tuple[bool, bool]:
     return asked, stopped
 
 
+def _typed() -> None:
+    """A typed question that is a sample question word for word is judged by its sample answer, as if it was picked."""
+    state = st.session_state
+    found = asking.sample(state[Param.QUESTION], state[Param.DATABASE])
+    if found is not None:
+        _take(state[Param.QUESTION], found.evidence)
+
+
 def samples_to_try(database_id: str) -> None:
     """Three sample questions to press, and all of them to pick from."""
     records = samples.records(database_id)
     first = [next((r for r in records if r.difficulty == level), None) for level in _TRIED]
-    with st.container(horizontal=True, key="try", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", key="try", gap="small"):
         st.html('<span class="m-soft">Try</span>', width="content")
         for number, record in enumerate(record for record in first if record is not None):
             text = record.question.text
@@ -160,14 +170,14 @@ def _take_picked(database_id: str) -> None:
         _take(found.text, found.evidence)
 
 
-def options(database_id: str) -> Draft:
+def options(database_id: str, database: Database | None) -> Draft:
     """Hint, strategy, budget and judge, each folded behind a word that tells the choice; the draft of them all."""
     state = st.session_state
     known = asking.sample(state[Param.QUESTION], database_id) is not None
     judges = [judge for judge in Judge if known or judge is not Judge.SAMPLE]
     if state[Key.JUDGE] not in judges:
         state[Key.JUDGE] = Judge.PERSON
-    with st.container(horizontal=True, key="options", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", key="options", gap="small"):
         with st.popover(f"Hint: {'given' if state[Key.EVIDENCE].strip() else 'none'}", type="tertiary", key="hint"):
             st.text_area("Hint for the model", key=Key.EVIDENCE, height=96, help=_HINT_HELP)
         strategy = asking.strategy(state[Param.STRATEGY], Scope(state[Key.SCOPE]))
@@ -184,6 +194,8 @@ def options(database_id: str) -> Draft:
             expectation = _judges(judges)
         if judge is Judge.SAMPLE:
             st.html(f'<span class="m-oracle" title="{escape(ORACLE)}">oracle-assisted</span>', width="content")
+        if database is not None:
+            _schema(database)
     strategy = asking.strategy(state[Param.STRATEGY], Scope(state[Key.SCOPE]))
     return Draft(
         state[Param.QUESTION],

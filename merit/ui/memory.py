@@ -52,11 +52,11 @@ def line(retrieved: Retrieved) -> str:
     ]
     if not marks:
         nothing = f'<span class="m-soft">{_nothing(retrieval)}</span>'
-        return f'<div class="m-link"><span class="m-verb">Remembered</span>{nothing}</div>'
-    sizes = "; ".join(_size(name, pool) for name, pool in retrieval.pools.items())
+        return f'<div class="m-link"><span class="m-verb">Remembered</span><div>{nothing}</div></div>'
+    sizes = "; ".join(_size(name, pool) for name, pool in retrieval.pools.items() if pool.legal)
     return (
-        f'<div class="m-link"><span class="m-verb">Remembered</span>{"".join(marks)}'
-        f'<span class="m-soft">({escape(sizes)})</span></div>'
+        f'<div class="m-link"><span class="m-verb">Remembered</span><div>{"".join(marks)}'
+        f'<span class="m-soft">{escape(sizes)}</span></div></div>'
     )
 
 
@@ -66,12 +66,11 @@ def _nothing(retrieval: Retrieval) -> str:
 
 
 def _size(name: str, pool: Pool) -> str:
-    what = {"positive": "worked", "negative": "failed"}.get(name, "entries")
-    legal = f"{pool.legal:,} {what} before" if what != "entries" else count(pool.legal, "entry", "entries")
-    return f"{legal}, {pool.typed:,} of this type" + (", too few, so all were ranked" if pool.fallback else "")
+    what = {"positive": " that worked", "negative": " that failed"}.get(name, "")
+    return f"from {pool.legal:,}{what}, {pool.typed:,} of this type"
 
 
-def _title(entry: MemoryEntry, longest: int = 64) -> str:
+def _title(entry: MemoryEntry, longest: int = 44) -> str:
     words = short(difference(entry.failed_sql, entry.new_sql)) or entry.delta
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
@@ -123,8 +122,8 @@ def _pool(name: str, pool: Pool, retrieval: Retrieval, strategy: Strategy, itera
     heading = theme.POLARITIES[Polarity(name)] if name in tuple(Polarity) else None
     title = f"{heading.mark} {heading.word}" if heading else "All entries"
     st.html(
-        f'<h4 class="m-head">{title}</h4><p class="m-note">{escape(_size(name, pool))}. '
-        f"{count(len(mine), 'entry', 'entries')} taken of {pool.count:,} ranked.</p>"
+        f'<h4 class="m-head">{title}</h4><p class="m-note">{count(len(mine), "entry", "entries")} taken of '
+        f"{pool.count:,} ranked, {escape(_size(name, pool))}.{_fallback(pool, strategy)}</p>"
     )
     bars = [_bar(c, entries.get(c.entry_id), strategy, rank, c in mine) for rank, c in _ranked(pool, mine, misses)]
     figure = charts.score_bars(bars, theme.is_dark())
@@ -132,6 +131,12 @@ def _pool(name: str, pool: Pool, retrieval: Retrieval, strategy: Strategy, itera
     if misses:
         lost = "".join(f"<li>{_lost(c, mine, strategy)}</li>" for c in misses)
         st.html(f'<p class="m-note">Near misses (hatched)</p><ul class="m-words">{lost}</ul>')
+
+
+def _fallback(pool: Pool, strategy: Strategy) -> str:
+    if not pool.fallback:
+        return ""
+    return f" Fewer than {strategy.min_typed} are of this type, so those of other types were ranked as well."
 
 
 def _belongs(name: str, entry: EntryView) -> bool:

@@ -27,8 +27,8 @@ def memory(loading: Loading) -> None:
         return
     try:
         stats = memory_of(loading).stats()
-    except MeritError as error:
-        st.html(f'<div class="m-status m-broken"><span>✕ {escape(str(error))}</span></div>')
+    except MeritError:
+        st.html('<div class="m-status m-broken"><span>✕ No memory</span></div>')
         return
     counts = stats.counts
     title = "Positions are counted from 0; a question sees only what questions before it have left."
@@ -56,11 +56,15 @@ def _model(loading: Loading, was_running: bool) -> None:
         st.html('<div class="m-status m-right m-broken"><span>✕ No model</span></div>')
     else:
         share = "" if loading.fraction is None else f" {loading.fraction:.0%}"
-        doing = f'<span class="m-accent">◌ {escape(loading.message)}{share}</span>'
+        doing = f'<span class="m-accent">◌ {escape(_sentence(loading.message))}{share}</span>'
         st.html(
             f'<div class="m-status m-right" role="status"><span>{doing}'
             f" {seconds(loading.elapsed_s)}</span>{_bar(loading.fraction)}</div>"
         )
+
+
+def _sentence(message: str) -> str:
+    return message[:1].upper() + message[1:].partition(" (")[0]
 
 
 def _bar(fraction: float | None) -> str:
@@ -73,8 +77,9 @@ def _ready(model: Any) -> str:
     info = getattr(model, "info", None)
     name = getattr(info, "label", None) or getattr(model, "id", None) or type(model).__name__
     speed = getattr(model, "tokens_per_second", None)
+    short = str(name).partition(" (")[0]
     parts = [
-        f'<span title="{escape(_details(model, info))}"><span class="m-good">●</span> <b>{escape(str(name))}</b></span>'
+        f'<span title="{escape(_details(model, info))}"><span class="m-good">●</span> <b>{escape(short)}</b></span>'
     ]
     if speed:
         parts.append(f"<span>{speed:.0f} tokens/s</span>")
@@ -87,14 +92,19 @@ def _ready(model: Any) -> str:
 
 
 def _details(model: Any, info: Any) -> str:
-    parts = [str(getattr(model, "id", ""))]
+    parts = [str(getattr(info, "label", "")), str(getattr(model, "id", ""))]
     parts += [f"{name}: {value}" for name in ("quantisation", "dtype", "device") if (value := getattr(info, name, ""))]
     parts += list(getattr(info, "notes", ()))
     return "; ".join(part for part in parts if part)
 
 
 def failure(loading: Loading) -> None:
-    """When the model could not be loaded: the sentence, and a button to try again."""
+    """When model or memory cannot be had: the sentence, and for the model a button to try again."""
+    if loading.state is State.READY:
+        try:
+            memory_of(loading)
+        except MeritError as error:
+            notice.say(str(error))
     if loading.state is not State.FAILED:
         return
     notice.say(str(loading.error or loading.message))

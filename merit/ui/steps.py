@@ -50,18 +50,18 @@ def _links(frame: Frame, step: Step) -> None:
         return
     episode = frame.story.started.episode_id if frame.story.started else ""
     with st.container(key=step_key(episode, step.iteration, "links"), gap=None):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.html(diagnosis.line(failure.diagnosed, failure.judged.outcome), width="content")
+        with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
+            st.html(diagnosis.line(failure.diagnosed, failure.judged.outcome))
             with st.popover("Why not the others", type="tertiary", key=step_key(episode, step.iteration, "rules")):
                 diagnosis.ladder(failure.diagnosed, failure.judged.outcome)
         if failure.reflected is not None:
             st.html(
                 f'<div class="m-link"><span class="m-verb">Noted</span>'
-                f'<span class="m-soft">{escape(failure.reflected.text)}</span></div>'
+                f'<div><span class="m-soft">{escape(failure.reflected.text)}</span></div></div>'
             )
         if step.retrieved is not None:
-            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                st.html(memory.line(step.retrieved), width="content")
+            with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
+                st.html(memory.line(step.retrieved))
                 why = st.popover(
                     "Why these", type="tertiary", key=step_key(episode, step.iteration, "why"), on_change="rerun"
                 )
@@ -135,8 +135,11 @@ def _result(frame: Frame, step: Step, episode: str) -> None:
     assert step.attempt is not None
     left, right = st.columns([5, 6], gap="medium")
     with left:
-        sql.query(step.attempt.sql)
         if step is frame.story.waiting:
+            sql.reading(step.attempt.sql)
+            frame.judge(step)
+        sql.query(step.attempt.sql)
+        if step is not frame.story.waiting and step.attempt.sql:
             sql.reading(step.attempt.sql)
     with right:
         execution = step.execution
@@ -150,8 +153,6 @@ def _result(frame: Frame, step: Step, episode: str) -> None:
                 row_count=step.executed.row_count,
                 fetch=None if database is None else lambda: _all_rows(database, text, execution),
             )
-        if step is frame.story.waiting:
-            frame.judge(step)
     if step.streamed:
         st.html(f'<pre class="m-pre m-stream">{escape(step.streamed)}<i></i></pre>')
     if not step.attempt.sql and step.attempt.raw:
