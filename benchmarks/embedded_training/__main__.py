@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import random
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,6 +50,12 @@ def mixed(
     for number, repairs in enumerate(together(later, REPAIRS_A_STEP)):
         yield repairs
         yield first[number % len(first)]
+
+
+def _jobs(
+    databases: list[TrainingDatabase], own: list[Failed], codec: Codec, _epoch: int, rng: random.Random
+) -> Iterator[Callable[[], list[Pack]]]:
+    return mixed(databases, own, codec, rng)
 
 
 def _network(base: Path | None, adapter: Path, threads: int) -> tuple[Any, Codec]:
@@ -97,7 +106,10 @@ def train(
     databases = read(spider, count_tokens=codec.count)
     own = read_failures(failures) if failures else []
     plan = loop.Plan(minutes=minutes, learning_rate=learning_rate, seed=seed)
-    loop.train(model, lambda _epoch, rng: mixed(databases, own, codec, rng), plan, work)
+    asked_to_stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: asked_to_stop.set())  # ends after the step, with a checkpoint
+    jobs = partial(_jobs, databases, own, codec)
+    loop.train(model, jobs, plan, work, stopped=asked_to_stop.is_set)
 
 
 @app.command()

@@ -49,8 +49,16 @@ class _Progress:
     loss: float = 0.0
 
 
-def train(model: Any, jobs: Jobs, plan: Plan, work: Path, *, steps: int | None = None) -> None:
-    """Trains the adapters of `model` until the planned minutes (or `steps` in all) are over.
+def train(
+    model: Any,
+    jobs: Jobs,
+    plan: Plan,
+    work: Path,
+    *,
+    steps: int | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> None:
+    """Trains the adapters of `model` until the planned minutes (or `steps` in all) are over or `stopped()` says so.
 
     Continues from `work/state.pt` if there is one. Leaves `work/adapter/` (PEFT's layout, 16 bits) and the checkpoint.
     """
@@ -59,7 +67,12 @@ def train(model: Any, jobs: Jobs, plan: Plan, work: Path, *, steps: int | None =
     optimiser = torch.optim.AdamW(parameters, lr=plan.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, foreach=True)
     progress = _restore(model, optimiser, work)
     before = saved = time.monotonic()
-    while not _over(progress, plan, steps):
+
+    def over() -> bool:
+        spent = progress.seconds >= plan.minutes * 60
+        return spent or stopped() or (steps is not None and progress.steps >= steps)
+
+    while not over():
         rng = random.Random(f"{plan.seed} {progress.epoch}")
         for number, job in enumerate(jobs(progress.epoch, rng)):
             if number < progress.jobs_done:
@@ -70,7 +83,7 @@ def train(model: Any, jobs: Jobs, plan: Plan, work: Path, *, steps: int | None =
             progress.seconds += now - before
             before = now
             progress.jobs_done = number + 1
-            if _over(progress, plan, steps):
+            if over():
                 break
             if before - saved > plan.checkpoint_s:
                 _save(model, optimiser, progress, plan, work)
@@ -78,10 +91,6 @@ def train(model: Any, jobs: Jobs, plan: Plan, work: Path, *, steps: int | None =
         else:
             progress.epoch, progress.jobs_done = progress.epoch + 1, 0
     _save(model, optimiser, progress, plan, work)
-
-
-def _over(progress: _Progress, plan: Plan, steps: int | None) -> bool:
-    return progress.seconds >= plan.minutes * 60 or (steps is not None and progress.steps >= steps)
 
 
 def learning_rate(plan: Plan, seconds: float, step: int) -> float:
