@@ -160,9 +160,11 @@ def ask(
 @app.command()
 def fetch() -> None:
     """Fetch and convert the embedded models, so that a later start needs no network."""
-    from merit.models import embedded
+    from merit.models import embedded, encoder
 
-    embedded.fetch(lambda message, fraction: typer.echo(message if fraction is None else f"{fraction:4.0%} {message}"))
+    say = _progress()
+    embedded.fetch(say)
+    encoder.fetch(say)
 
 
 def open_database(spec: str) -> Database:
@@ -239,10 +241,23 @@ def _load(model: str, encoder: str) -> tuple[LanguageModel, MemoryStore]:
     from merit import models
     from merit.memory.store import MemoryStore
 
-    typer.echo("Loading the model …", err=True)
-    language_model = models.load(model or settings().model)
-    loaded_encoder = models.load_encoder(encoder or settings().encoder)
+    say = _progress()
+    say("Loading the model …", None)
+    language_model = models.load(model or settings().model, say)
+    loaded_encoder = models.load_encoder(encoder or settings().encoder, say)
     return language_model, MemoryStore.open(settings().memory_uri, loaded_encoder)
+
+
+def _progress() -> Callable[[str, float | None], None]:
+    """Says on standard error what is being done, once for each step."""
+    said: list[str] = []
+
+    def say(message: str, _fraction: float | None) -> None:
+        if said[-1:] != [message]:
+            said.append(message)
+            typer.echo(telling.plain(message), err=True)
+
+    return say
 
 
 def _without_database(sentence: str) -> Iterator[Event]:

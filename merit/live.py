@@ -229,7 +229,8 @@ def undo(
 
     What the episode left in memory is retracted, and the question is asked again at a new position: recorded
     answers and judgements are replayed up to that attempt, then model and verifier of ``request`` go on.
-    ``events`` may be those of a running or stopped episode (cancel its job first).
+    ``events`` may be those of a running or stopped episode (cancel its job first; a person's verifier that was
+    stopped with it is spent, so ``request`` brings a new one).
     """
     if answer not in ("yes", "no"):
         raise BadInput("A judgement is corrected to yes or no.")

@@ -66,7 +66,7 @@ def _until(events: Sequence[Event], iteration: int) -> list[Event]:
 
 
 def _answers(events: Sequence[Event]) -> list[Completion]:
-    """What the model said after each prompt; a first answer that was given without a prompt is not among it."""
+    """What the model said; a first answer that was given, before any prompt, is not among it."""
     answers, prompted = [], False
     for event in events:
         if isinstance(event, PromptBuilt):
@@ -74,7 +74,6 @@ def _answers(events: Sequence[Event]) -> list[Completion]:
         elif prompted and isinstance(event, AttemptMade | Reflected):
             text = event.raw if isinstance(event, AttemptMade) else event.text
             answers.append(Completion(text, event.prompt_tokens, event.output_tokens))
-            prompted = False
     return answers
 
 

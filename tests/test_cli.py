@@ -51,8 +51,8 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     """Run ``python -m merit`` in this process on a scripted model; ``typed`` is standard input."""
 
     def run(*arguments: str, model: ScriptedModel | None = None, typed: str = "") -> Ended:
-        monkeypatch.setattr("merit.models.load", lambda spec: model or ScriptedModel())
-        monkeypatch.setattr("merit.models.load_encoder", lambda spec: HashEncoder())
+        monkeypatch.setattr("merit.models.load", lambda spec, say: model or ScriptedModel())
+        monkeypatch.setattr("merit.models.load_encoder", lambda spec, say: HashEncoder())
         monkeypatch.setattr(sys, "argv", ["merit", *arguments])
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
         with pytest.raises(SystemExit) as ended:
@@ -141,6 +141,22 @@ def test_a_missing_database_is_an_execution_error_and_asks_no_model(command: Any
 def test_the_version(command: Any) -> None:
     ended = command("--version")
     assert (ended.code, ended.out.strip()) == (0, merit.__version__)
+
+
+def test_fetch_fetches_both_embedded_models_and_says_each_step_once(
+    command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetched(name: str) -> Callable[..., None]:
+        def fetch(progress: Callable[[str, float | None], None]) -> None:
+            for fraction in (0.1, 0.5, None):
+                progress(f"Fetching the {name}", fraction)
+
+        return fetch
+
+    monkeypatch.setattr("merit.models.embedded.fetch", fetched("model"))
+    monkeypatch.setattr("merit.models.encoder.fetch", fetched("encoder"))
+    ended = command("fetch")
+    assert (ended.code, ended.err) == (0, "Fetching the model\nFetching the encoder\n")
 
 
 # What it says
@@ -285,7 +301,7 @@ def test_model_and_encoder_specs_come_from_options_or_settings(
     settings.cache_clear()
     asked: list[str] = []
     command("ask", "-d", shop, "Which?", "--verifier", "execution", model=ScriptedModel(RIGHT))
-    monkeypatch.setattr("merit.models.load", lambda spec: asked.append(spec) or ScriptedModel(RIGHT))
+    monkeypatch.setattr("merit.models.load", lambda spec, say: asked.append(spec) or ScriptedModel(RIGHT))
     for arguments in ([], ["--model", "embedded"]):
         monkeypatch.setattr(sys, "argv", ["merit", "ask", "-d", shop, "Which?", "--verifier", "execution", *arguments])
         with pytest.raises(SystemExit):
@@ -304,12 +320,12 @@ def slowly(prompt, cancel):
     print("generating", file=sys.stderr, flush=True)
     cancel.wait(30)
     return "SELECT 1"
-def load(spec):
+def load(spec, say):
     if spec == "slow":
         print("loading", file=sys.stderr, flush=True)
         time.sleep(30)
     return ScriptedModel("SELECT 1" if spec == "quick" else slowly)
-models.load, models.load_encoder = load, lambda spec: HashEncoder()
+models.load, models.load_encoder = load, lambda spec, say: HashEncoder()
 from merit.cli import main
 main()
 """

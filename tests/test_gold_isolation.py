@@ -178,8 +178,8 @@ def test_the_command_line_prints_no_gold(
     shop: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: list[str]
 ) -> None:
     everything = Everything(ScriptedModel(*[Wrong()] * 40))
-    monkeypatch.setattr("merit.models.load", lambda spec: everything.model)
-    monkeypatch.setattr("merit.models.load_encoder", lambda spec: HashEncoder())
+    monkeypatch.setattr("merit.models.load", lambda spec, say: everything.model)
+    monkeypatch.setattr("merit.models.load_encoder", lambda spec, say: HashEncoder())
     monkeypatch.setattr("merit.database.samples.ids", lambda: ("shop",))
     monkeypatch.setattr("merit.database.samples.path", lambda id: shop.path)
     monkeypatch.setattr(

@@ -346,6 +346,20 @@ def test_reflections_and_empty_answers_are_replayed_too(shop: Database, store: M
     assert last.outcome is Outcome.DENOTATION_MISMATCH
 
 
+def test_a_given_first_answer_is_not_taken_for_one_of_the_model(shop: Database, store: MemoryStore) -> None:
+    verifier = PersonVerifier()
+    question = Question("Which?", "shop")
+    asked = request(shop, verifier=verifier, question=question, initial="SELECT name FROM product", budget=2)
+    events = fold(live.ask(asked, ScriptedModel(MISSING_COLUMN, RIGHT), store), verifier, "no", "no")
+    again = fold(live.undo(events, 2, "yes", asked, ScriptedModel(), store))
+    assert [event.sql for event in again if isinstance(event, AttemptMade)] == [
+        event.sql for event in events if isinstance(event, AttemptMade)
+    ]
+    last = again[-1]
+    assert isinstance(last, EpisodeFinalised)
+    assert last.outcome is Outcome.CORRECT
+
+
 @pytest.mark.parametrize(("iteration", "verdict"), [(0, "maybe"), (5, "yes"), (0, "yes")])
 def test_what_cannot_be_taken_back_gets_a_sentence(
     shop: Database, store: MemoryStore, iteration: int, verdict: str

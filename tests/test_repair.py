@@ -471,6 +471,20 @@ def test_a_stop_before_the_end_stores_nothing(shop: Database, store: MemoryStore
     assert store.entries() == []
 
 
+def test_a_stop_after_the_last_verdict_still_stores_nothing(shop: Database, store: MemoryStore) -> None:
+    cancel = threading.Event()
+    events = []
+    episode = run_episode(
+        QUESTION, shop, ScriptedModel(WRONG, RIGHT), SpiderVerifier(), store, "merit", 0, cancel=cancel
+    )
+    for event in episode:
+        events.append(event)
+        if isinstance(event, Judged) and event.outcome is Outcome.CORRECT:
+            cancel.set()
+    assert events[-1] == Cancelled()
+    assert store.entries() == []
+
+
 def test_leaving_the_loop_tells_the_model_to_stop_and_stores_nothing(shop: Database, store: MemoryStore) -> None:
     told = threading.Event()
 
