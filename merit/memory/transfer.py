@@ -119,7 +119,7 @@ def _content(path: Path) -> bytes:
 
 def _line(line: bytes, polarity: Polarity) -> Iterator[tuple[int, Observed]]:
     try:
-        values = json.loads(line)
+        values = json.loads(line.decode("utf-8"))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(values, dict):
