@@ -50,12 +50,12 @@ def drop_reasoning(text: str) -> str:
     return "".join(kept)
 
 
-def answers(text: str, *, innermost: bool = True) -> Iterator[tuple[str, bool]]:
+def answers(text: str) -> Iterator[tuple[str, bool]]:
     """The content of each ``<answer>`` block and whether it is closed; only the last can be unclosed."""
     start: int | None = None
     for tag in _ANSWER.finditer(text):
         if not tag["close"]:
-            start = tag.end() if innermost or start is None else start
+            start = tag.end() if start is None else start
         elif start is not None:
             yield text[start : tag.start()], True
             start = None

@@ -74,7 +74,7 @@ def extract_sql(text: str, mode: str = "product") -> str:
 
 
 def _published(text: str) -> str:
-    content = next((block for block, closed in answers(text, innermost=False) if closed), text)
+    content = next((block for block, closed in answers(text) if closed), text)
     opened = content.find("```")
     if opened >= 0:
         start = opened + 3

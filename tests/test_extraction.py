@@ -95,6 +95,8 @@ SHAPES = {
     "think nested": (f"<think>a <think>SELECT 1</think> SELECT 2</think>{Q}", Q),
     "think, one end too few": (f"<think>a <think> SELECT 1</think>{Q}", Q),
     "think, one end too many": (f"<think>I end with </think> later. SELECT 1 </think> {Q}", Q),
+    "think, then a lone end": (f"SELECT 1 <think>a</think> no </think> {Q}", Q),
+    "tag begun again": (f"<answer>{Q} <answer>SELECT 1</answer>", Q),
     "think after the answer": (f"{Q}\n<think>SELECT 1 would be wrong</think>", Q),
     "think with an answer in it": (f"<think><answer>SELECT 1</answer></think><answer>{Q}</answer>", Q),
     "think in capitals": (f"<THINK>SELECT 1</THINK>{Q}", Q),

@@ -109,6 +109,8 @@ def test_columns_that_hold_the_same_do_not_multiply_the_work() -> None:
     assert not spider_equal(even, odd, False)
     assert spider_equal(even, even[::-1], False)
     assert not spider_equal(cyclic, halves, False), "one ring of twelve is not two rings of six"
+    constant = (7,) * 9
+    assert not spider_equal([(*r, *constant) for r in cyclic], [(*r, *constant) for r in halves], False)
     assert time.perf_counter() - started < 5
 
 
@@ -244,6 +246,9 @@ def test_a_verifier_that_has_judged_shows_no_gold(boats: Database) -> None:
 def test_a_prediction_over_the_cap_is_wrong(boats: Database) -> None:
     sql = "SELECT a.no FROM boat AS a, boat AS b"
     assert verdict(boats, "SELECT 1", sql, max_rows=10) == "DENOTATION_MISMATCH"
+    longer = "SELECT no FROM boat UNION ALL SELECT 9"
+    assert verdict(boats, "SELECT no FROM boat", longer, max_rows=4) == "DENOTATION_MISMATCH"
+    assert verdict(boats, "SELECT no FROM boat", "SELECT no FROM boat", max_rows=4) == "CORRECT"
 
 
 def test_equal_on_every_database_file_of_the_folder(tmp_path: Path) -> None:
