@@ -36,6 +36,8 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>")
     fast.chat_template = CHAT_TEMPLATE
     fast.save_pretrained(folder)
+    # Threads that wait for each other on a busy machine make tiny matrices many times slower.
+    torch.set_num_threads(1)
     torch.manual_seed(1)
     config = Qwen2Config(
         vocab_size=len(fast),

@@ -34,6 +34,9 @@ def loaded() -> dict[str, Encoder]:
 @pytest.fixture
 def encoder(embedded_home: Callable[[], Path], loaded: dict[str, Encoder]) -> Encoder:
     if not loaded:
+        import torch
+
+        torch.set_num_threads(1)
         loaded["embedded"] = load_encoder("embedded")
     return loaded["embedded"]
 

@@ -184,7 +184,7 @@ def test_pause_is_what_the_server_asks_for_up_to_ten_seconds() -> None:
 
 @pytest.mark.parametrize(
     ("status", "sentence"),
-    [(401, "MERIT_ENDPOINT_KEY"), (403, "MERIT_ENDPOINT_KEY"), (404, "knows no model"), (400, "")],
+    [(401, "MERIT_ENDPOINT_KEY"), (403, "MERIT_ENDPOINT_KEY"), (404, "knows no model"), (400, "status 400")],
 )
 def test_refusals_for_good_are_not_repeated(server: Server, model: EndpointModel, status: int, sentence: str) -> None:
     server.behaviours = [refuses(status, {"error": {"message": f"Incorrect API key provided: {KEY}"}})]

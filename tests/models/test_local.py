@@ -118,7 +118,7 @@ def test_pieces_come_about_every_100_ms(tiny: LocalModel) -> None:
     never_ends(tiny)
     pieces: list[str] = []
     started = time.monotonic()
-    tiny.complete([SHORT], 400, stream=lambda _, piece: pieces.append(piece))
+    tiny.complete([SHORT], 150, stream=lambda _, piece: pieces.append(piece))
     assert len(pieces) <= (time.monotonic() - started) / 0.1 + 2
 
 
