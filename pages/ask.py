@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
-from merit import live
 from merit.errors import MeritError
 from merit.events import Failed
 from merit.models import loading as models
@@ -80,17 +81,10 @@ else:
                     st.rerun()
             share.bundle(shown.events, me)
         if isinstance(story.end, Failed) and story.end.unsaved is not None:
-            share.save_again(story.end, lambda failed: live.saved_again(failed, asking.memory_of(loading)))
+            share.save_again(story.end, partial(asking.save_again, loading))
         if (story.end or story.waiting) and not story.solved and story.last:
-            correction.panel(
-                story.last,
-                shown.events,
-                request.database,
-                lambda events, sql, execution: live.remember_correction(
-                    events, sql, execution, asking.memory_of(loading), request.database
-                ),
-                story.started.episode_id,
-            )
+            remember = partial(asking.remember, shown, request, loading)
+            correction.panel(story.last, request.database, remember, story.started.episode_id)
 
 st.divider()
 with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):

@@ -19,11 +19,12 @@ from typing import Any, cast
 
 from merit import jobs, live
 from merit.database import Database, samples
-from merit.episode import Outcome, Question
+from merit.episode import Execution, Outcome, Question
 from merit.errors import BadInput, MemoryUnavailable, ModelUnavailable
-from merit.events import Cancelled, EpisodeStarted, Event, Judged
+from merit.events import Cancelled, EpisodeStarted, Event, Failed, Judged
 from merit.jobs import Job
 from merit.memory import MemoryStore
+from merit.memory.entry import MemoryEntry
 from merit.models.loading import Loading, State
 from merit.settings import settings
 from merit.strategy import STRATEGIES, Causality, Scope, Strategy
@@ -196,6 +197,19 @@ class Draft:
         return live.Request(known or question, database, self.strategy, judging, self.budget, owner)
 
 
+@dataclass(frozen=True)
+class Shown:
+    """The episode on the page: its events, the job while this process still has it, and what was asked."""
+
+    events: Sequence[Event]
+    job: Job | None = None
+
+    @property
+    def request(self) -> live.Request | None:
+        """What was asked, where the job is still known."""
+        return self.job.context if self.job is not None else None
+
+
 def begin(request: live.Request, loading: Loading) -> Job:
     """Ask: a job that waits for the model if it must, then runs the episode."""
     return _start(request, loading, lambda model, store, cancel: live.ask(request, model, store, cancel=cancel))
@@ -219,6 +233,21 @@ def begin_undo(
     )
 
 
+def remember(
+    shown: Shown, request: live.Request, loading: Loading, edited_sql: str, execution: Execution
+) -> MemoryEntry:
+    """Write the person's own correction; an episode that waits for an answer is over with it."""
+    entry = live.remember_correction(tuple(shown.events), edited_sql, execution, memory_of(loading), request.database)
+    if shown.job is not None and isinstance(request.verifier, PersonVerifier):
+        request.verifier.answer("stop")
+    return entry
+
+
+def save_again(loading: Loading, failed: Failed) -> MemoryEntry:
+    """Write the entry that could not be written when the episode ended."""
+    return live.saved_again(failed, memory_of(loading))
+
+
 def _outcome(events: Sequence[Event], iteration: int) -> Outcome | None:
     return next((e.outcome for e in events if isinstance(e, Judged) and e.iteration == iteration), None)
 
@@ -236,19 +265,6 @@ def _start(
         yield from run(loading.model, memory_of(loading), cancel)
 
     return jobs.start(request.owner, source, label=request.question.text, context=request)
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The episode on the page: its events, the job while this process still has it, and what was asked."""
-
-    events: Sequence[Event]
-    job: Job | None = None
-
-    @property
-    def request(self) -> live.Request | None:
-        """What was asked, where the job is still known."""
-        return self.job.context if self.job is not None else None
 
 
 def find(owner: str, job_id: str | None, episode_id: str | None) -> Shown | None:

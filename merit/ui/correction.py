@@ -5,23 +5,22 @@ What this module does not know: how an entry is written (``merit.live.remember_c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import streamlit as st
 
 from merit.database import Database
 from merit.episode import Execution, Status
 from merit.errors import MeritError
-from merit.events import Event
 from merit.memory.entry import MemoryEntry
 from merit.ui import memory, notice, results, sql
 from merit.ui.state import Key
 from merit.ui.story import Step
 
-Remember = Callable[[Sequence[Event], str, Execution], MemoryEntry]
+Remember = Callable[[str, Execution], MemoryEntry]
 
 
-def panel(step: Step, events: Sequence[Event], database: Database, remember: Remember, episode_id: str) -> None:
+def panel(step: Step, database: Database, remember: Remember, episode_id: str) -> None:
     """The editor below an episode that was not solved. ``remember`` writes the entry and returns it."""
     if step.attempt is None:
         return
@@ -46,12 +45,12 @@ def panel(step: Step, events: Sequence[Event], database: Database, remember: Rem
             st.caption("The text was changed since; run it again before confirming it.")
             return
         if st.button("Yes, this is what I meant: remember it", key=Key.EDIT_CONFIRM, type="primary"):
-            _confirm(remember, events, ran, execution)
+            _confirm(remember, ran, execution)
 
 
-def _confirm(remember: Remember, events: Sequence[Event], ran: str, execution: Execution) -> None:
+def _confirm(remember: Remember, ran: str, execution: Execution) -> None:
     try:
-        entry = remember(events, ran, execution)
+        entry = remember(ran, execution)
     except MeritError as error:
         notice.say(str(error))
         return

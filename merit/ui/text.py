@@ -12,6 +12,8 @@ import unicodedata
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@\"'/])")
 
+_REPLACED = re.compile(r"(:(?=\w)|[-<>=~](?=[-<>=]))")
+
 
 def visible(text: str) -> str:
     """``text`` with every character that a screen would swallow made visible.
@@ -47,6 +49,8 @@ def label(text: str, longest: int = 120) -> str:
     line = " ".join(visible(text).split())
     if len(line) > longest:
         line = line[: longest - 1].rstrip() + "…"
+    # Streamlit replaces emoji names, icons and arrows after Markdown; an invisible word joiner keeps them apart.
+    line = _REPLACED.sub("\\1\u2060", line)
     return _MARKDOWN.sub(r"\\\1", line)
 
 

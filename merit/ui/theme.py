@@ -99,9 +99,12 @@ FAILURES: dict[FailureType, FailureSign] = {
 }
 
 
-def css() -> str:
-    """The colour variables for both themes (streamlit sets ``color-scheme``, ``light-dark`` follows it) and the rules
-    of ``assets/theme.css``."""
+def css(scheme: str | None = None) -> str:
+    """The colour variables for both themes and the rules of ``assets/theme.css``.
+
+    Streamlit sets ``color-scheme`` on the app, which ``light-dark`` follows, but not on popovers, which hang beside it:
+    these get ``scheme`` ("light" or "dark"), or what the system prefers while the browser has not said it.
+    """
     variables = [
         *(f"--{t.name}: light-dark({t.light}, {t.dark}); --{t.name}-fill: light-dark({t.light_fill}, {t.dark_fill});"
           for t in TONES),
@@ -112,12 +115,14 @@ def css() -> str:
         f"--fill-ink: {FILL_INK};",
     ]  # fmt: skip
     rules = (ASSETS / "theme.css").read_text(encoding="utf-8")
-    return f"<style>.stApp {{ {' '.join(variables)} }}\n{rules}</style>"
+    known = scheme if scheme in ("light", "dark") else "light dark"
+    popovers = f"[data-testid=stPopoverBody] {{ color-scheme: {known}; }}"
+    return f"<style>:root {{ {' '.join(variables)} }}\n{popovers}\n{rules}</style>"
 
 
 def apply() -> None:
     """Put the theme into the page; call once per run, before anything is drawn."""
-    st.html(css())
+    st.html(css(st.context.theme.type))
 
 
 def is_dark() -> bool:
