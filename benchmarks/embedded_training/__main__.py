@@ -53,9 +53,10 @@ def mixed(
 
 
 def _jobs(
-    databases: list[TrainingDatabase], own: list[Failed], codec: Codec, _epoch: int, rng: random.Random
+    databases: list[TrainingDatabase], failures: Path | None, codec: Codec, _epoch: int, rng: random.Random
 ) -> Iterator[Callable[[], list[Pack]]]:
-    return mixed(databases, own, codec, rng)
+    """One pass; failures that were gathered meanwhile are in the next."""
+    return mixed(databases, read_failures(failures) if failures else [], codec, rng)
 
 
 def _network(base: Path | None, adapter: Path, threads: int) -> tuple[Any, Codec]:
@@ -104,11 +105,10 @@ def train(
 
     model, codec = _network(base, adapter, threads)
     databases = read(spider, count_tokens=codec.count)
-    own = read_failures(failures) if failures else []
     plan = loop.Plan(minutes=minutes, learning_rate=learning_rate, seed=seed)
     asked_to_stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: asked_to_stop.set())  # ends after the step, with a checkpoint
-    jobs = partial(_jobs, databases, own, codec)
+    jobs = partial(_jobs, databases, failures, codec)
     loop.train(model, jobs, plan, work, stopped=asked_to_stop.is_set)
 
 

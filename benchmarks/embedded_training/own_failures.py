@@ -88,6 +88,7 @@ def gather(
     ]
     turns = [turn for turns in zip_longest(*by_database) for turn in turns if turn is not None]
     with out.open("a", encoding="utf-8") as file:
+        file.write("\n" if out.stat().st_size else "")  # a kill may have cut the last line short
         for number, (database, part) in enumerate(turns):
             if time.monotonic() > deadline:
                 return
