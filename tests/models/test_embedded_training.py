@@ -34,6 +34,7 @@ def plain() -> Any:
         num_attention_heads=6,
         num_key_value_heads=2,
         head_dim=6,
+        initializer_range=0.2,  # large enough for positions and masks to matter
         tie_word_embeddings=True,
     )
     return AutoModelForCausalLM.from_config(config).eval()
