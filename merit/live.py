@@ -121,7 +121,8 @@ def ask(
         cancel=cancel,
         seed=request.seed,
     )
-    yield from _kept(events, request.owner, f"{store.stream}@{position}")
+    # A private stream is named after its owner, and a bundle is shared: it must not say who.
+    yield from _kept(events, request.owner, f"{store.stream.partition(':')[0]}@{position}")
 
 
 def history(owner: str, limit: int = 50) -> list[EpisodeSummary]:
@@ -154,6 +155,17 @@ def load(episode_id: str, owner: str) -> tuple[Event, ...]:
     if not file.is_file() or trace.read_header(file).owner_key != owner_key(owner):
         raise BadInput("This episode is not on this machine, or it is not yours.")
     return trace.read_bundle(file).events
+
+
+def forget_recordings(owner: str, database_id: str) -> int:
+    """Delete the bundles of this owner's episodes on one database; how many there were."""
+    key, gone = owner_key(owner), 0
+    for file in settings().episodes_dir.glob("*.jsonl"):
+        header = _header(file, file.stat().st_mtime_ns)
+        if header is not None and header.owner_key == key and header.database_id == database_id:
+            file.unlink(missing_ok=True)
+            gone += 1
+    return gone
 
 
 def bundle_path(episode_id: str) -> Path:
