@@ -1,4 +1,4 @@
-"""Serve the real app on a model that tells written stories, for browser tests and pictures: fast and the same each time.
+"""Serve the real app on a model that tells written stories: for browser tests and pictures, the same each time.
 
 Run as a process: ``python -m tests.browser.served PORT [SECONDS_PER_WORD]``. Only the loading of the model is
 replaced, in this process; page, jobs, loop, database and memory are the product's.

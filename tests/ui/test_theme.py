@@ -82,6 +82,11 @@ def test_the_app_speaks_to_nobody_and_serves_only_this_machine() -> None:
     assert CONFIG["server"]["maxUploadSize"] == 50
 
 
+def test_a_redraw_does_not_stop_the_model() -> None:
+    """A full collection after every redraw once made loading the model take 100 s instead of 8."""
+    assert CONFIG["runner"]["postScriptGC"] is False
+
+
 def test_no_page_and_no_component_sets_a_colour_of_its_own() -> None:
     root = Path(__file__).parents[2]
     files = [*root.glob("pages/*.py"), *root.glob("merit/ui/*.py"), root / "app.py", root / "assets" / "theme.css"]
