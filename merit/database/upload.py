@@ -91,8 +91,8 @@ def _what_else(head: bytes, size: int) -> str:
     for magic, name in OTHER_FORMATS:
         if head.startswith(magic):
             return f"is {name}"
-    if _is_text(head):
-        if head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(DUMP_WORDS):
+    if is_text(head):
+        if is_dump(head):
             return "is a text file with SQL statements"
         return "is a text file, perhaps CSV"
     if size % SMALLEST_PAGE == 0:
@@ -100,12 +100,22 @@ def _what_else(head: bytes, size: int) -> str:
     return "is something else"
 
 
-def _is_text(head: bytes) -> bool:
+def is_text(head: bytes) -> bool:
     """Whether these first bytes are text: no control characters, and UTF-8 but for a cut last character."""
-    if any(byte < 32 and byte not in b"\t\n\r\f" for byte in head):
+    if has_control_characters(head):
         return False
     text = head.decode("utf-8", "ignore")
     return len(head) - len(text.encode()) < 4
+
+
+def has_control_characters(head: bytes) -> bool:
+    """Whether bytes are there that no text of one byte a letter holds."""
+    return any(byte < 32 and byte not in b"\t\n\r\f" for byte in head)
+
+
+def is_dump(head: bytes) -> bool:
+    """Whether these first bytes of a text begin a list of SQL statements."""
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(DUMP_WORDS)
 
 
 def _beside(path: Path, ending: str) -> Path:
