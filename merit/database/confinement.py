@@ -36,7 +36,9 @@ QUIET_EVENTS = frozenset(
         "exec",
         "import",
         "marshal.loads",
+        "object.__delattr__",
         "object.__getattr__",
+        "object.__setattr__",
         "resource.setrlimit",
         "sqlite3.connect/handle",
         "sys._getframe",
@@ -80,6 +82,7 @@ class Doors:
 def close_python_doors(readable: Iterable[str] = (), databases: Iterable[str] = ()) -> Doors:
     """Put up the wall of Python; it cannot be taken down again in this process."""
     doors = Doors(readable, databases)
+    sys.dont_write_bytecode = True
     sys.addaudithook(doors)
     return doors
 

@@ -118,7 +118,7 @@ def main() -> None:
     """One request, one answer."""
     request = json.loads(sys.stdin.buffer.read())
     if request["kind"] == "parquet":
-        import pyarrow.parquet  # noqa: F401 (before the doors close: it loads shared libraries)
+        import merit.database.parquet  # noqa: F401 (before the doors close: it loads shared libraries)
     limit(resource.RLIMIT_AS, MEMORY_BYTES)
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_CPU, int(request["deadline_s"]) + 30)
