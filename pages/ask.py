@@ -10,13 +10,13 @@ from merit.errors import MeritError
 from merit.events import Failed
 from merit.models import loading as models
 from merit.settings import settings
-from merit.ui import asking, correction, inputs, judging, notice, owner, panels, share, status, watching
+from merit.ui import asking, catalogue, correction, inputs, judging, notice, owner, panels, share, status, watching
 from merit.ui.state import Key, Param
 from merit.ui.story import fold
 
 me = owner.current()
 loading = models.start(settings().model, settings().encoder)
-inputs.restore()
+inputs.restore(me)
 
 # What is on the page: the episode of this session, of the URL, or the one that still runs.
 try:
@@ -30,14 +30,14 @@ running = job is not None and not job.state.ended
 # Inputs.
 left, middle, right = st.columns([3, 4, 4], vertical_alignment="bottom")
 with left:
-    database = inputs.database()
+    database = inputs.database(me)
 with middle:
-    status.memory(loading)
+    status.memory(loading, catalogue.stream(st.session_state[Param.DATABASE], me))
 with right:
     status.model(loading)
 asked, stopped = inputs.question(running)
-inputs.samples_to_try(st.session_state[Param.DATABASE])
-draft = inputs.options(st.session_state[Param.DATABASE], database)
+inputs.samples_to_try(st.session_state[Param.DATABASE], database, me)
+draft = inputs.options(st.session_state[Param.DATABASE], database, me)
 status.failure(loading)
 notice.kept()
 
@@ -81,7 +81,7 @@ else:
                     st.rerun()
             share.bundle(shown.events, me)
         if isinstance(story.end, Failed) and story.end.unsaved is not None:
-            share.save_again(story.end, partial(asking.save_again, loading))
+            share.save_again(story.end, partial(asking.save_again, request, loading))
         if (story.end or story.waiting) and not story.solved and story.last:
             remember = partial(asking.remember, shown, request, loading)
             correction.panel(story.last, request.database, remember, story.started.episode_id)

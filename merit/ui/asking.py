@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from merit import jobs, live
-from merit.database import Database, samples
+from merit.database import Database
 from merit.episode import Execution, Outcome, Question
 from merit.errors import BadInput, MemoryUnavailable, ModelUnavailable
 from merit.events import Cancelled, EpisodeStarted, Event, Failed, Judged
@@ -28,6 +28,7 @@ from merit.memory.entry import MemoryEntry
 from merit.models.loading import Loading, State
 from merit.settings import settings
 from merit.strategy import STRATEGIES, Causality, Scope, Strategy
+from merit.ui import catalogue, looking
 from merit.verification import (
     AssertionVerifier,
     ExecutionOnlyVerifier,
@@ -91,38 +92,49 @@ def from_name(name: str) -> tuple[str, Scope]:
 
 
 @lru_cache(maxsize=16)
-def _opened(path: Path, changed_ns: int) -> Database:
-    return Database.open(path)
+def _opened(path: Path, changed_ns: int, id: str) -> Database:
+    return Database.open(path, id=id)
 
 
-def open_database(id: str) -> Database:
-    """A sample database, opened once while its file stays the same; raises what ``Database.open`` raises."""
-    path = samples.path(id)
+def open_database(id: str, owner: str) -> Database:
+    """A sample or an upload of ``owner``, opened once while its file stays the same; raises what ``Database.open``
+    raises, and ``BadInput`` for a database that this owner may not see."""
+    path = catalogue.find(id, owner).path
     changed = path.stat().st_mtime_ns if path.exists() else 0
-    return _opened(path, changed)
+    return _opened(path, changed, id)
 
 
 _store_lock = threading.Lock()
 
 
-@lru_cache(maxsize=4)
-def _store(uri: str, encoder: Any) -> MemoryStore:
-    return MemoryStore.open(uri, encoder)
+@lru_cache(maxsize=16)
+def _store(uri: str, encoder: Any, stream: str) -> MemoryStore:
+    return MemoryStore.open(uri, encoder, stream)
 
 
-def memory_of(loading: Loading) -> MemoryStore:
-    """The live memory of this process for the encoder that is loaded, opened once; ``MemoryUnavailable`` before."""
+def memory_of(loading: Loading, stream: str = catalogue.SHARED) -> MemoryStore:
+    """One stream of the memory for the encoder that is loaded, opened once; ``MemoryUnavailable`` before."""
     encoder = loading.encoder
     if encoder is None:
         raise MemoryUnavailable("The memory opens together with the model, which is not loaded yet.")
     with _store_lock:
-        return _store(settings().memory_uri, cast(Hashable, encoder))
+        return _store(settings().memory_uri, cast(Hashable, encoder), stream)
 
 
-def sample(text: str, database_id: str) -> Question | None:
-    """The sample question with exactly this text, gold inside; None for a typed one."""
+def forget_opened() -> None:
+    """Close the databases that are kept open: one of them has been removed."""
+    _opened.cache_clear()
+    looking.forget()
+
+
+def _memory_for(request: live.Request, loading: Loading) -> MemoryStore:
+    return memory_of(loading, catalogue.stream(request.database.id, request.owner))
+
+
+def sample(text: str, database_id: str, owner: str) -> Question | None:
+    """The sample question, or the owner's own, with exactly this text, gold inside; None for a typed one."""
     wanted = text.strip()
-    return next((question for question in samples.questions(database_id) if question.text == wanted), None)
+    return next((question for question in catalogue.questions(database_id, owner) if question.text == wanted), None)
 
 
 def verifier(judge: Judge, expectation: Expectation) -> Verifier:
@@ -185,10 +197,10 @@ class Draft:
 
     def request(self, owner: str) -> live.Request:
         """The checked request; ``BadInput`` and ``DatabaseUnreadable`` carry the sentence to show."""
-        database = open_database(self.database_id)
+        database = open_database(self.database_id, owner)
         live.check_database(database)
         question = live.make_question(self.text, self.database_id, self.evidence)
-        known = sample(self.text, self.database_id) if self.judge is Judge.SAMPLE else None
+        known = sample(self.text, self.database_id, owner) if self.judge is Judge.SAMPLE else None
         if known is not None and known.evidence.strip() != question.evidence:
             known = dataclasses.replace(known, evidence=question.evidence)
         if self.judge is Judge.SAMPLE and known is None:
@@ -237,15 +249,17 @@ def remember(
     shown: Shown, request: live.Request, loading: Loading, edited_sql: str, execution: Execution
 ) -> MemoryEntry:
     """Write the person's own correction; an episode that waits for an answer is over with it."""
-    entry = live.remember_correction(tuple(shown.events), edited_sql, execution, memory_of(loading), request.database)
+    entry = live.remember_correction(
+        tuple(shown.events), edited_sql, execution, _memory_for(request, loading), request.database
+    )
     if shown.job is not None and isinstance(request.verifier, PersonVerifier):
         request.verifier.answer("stop")
     return entry
 
 
-def save_again(loading: Loading, failed: Failed) -> MemoryEntry:
+def save_again(request: live.Request, loading: Loading, failed: Failed) -> MemoryEntry:
     """Write the entry that could not be written when the episode ended."""
-    return live.saved_again(failed, memory_of(loading))
+    return live.saved_again(failed, _memory_for(request, loading))
 
 
 def _outcome(events: Sequence[Event], iteration: int) -> Outcome | None:
@@ -262,7 +276,7 @@ def _start(
                 return
         if loading.model is None:
             raise ModelUnavailable(loading.error or "The model could not be loaded.")
-        yield from run(loading.model, memory_of(loading), cancel)
+        yield from run(loading.model, _memory_for(request, loading), cancel)
 
     return jobs.start(request.owner, source, label=request.question.text, context=request)
 
@@ -276,9 +290,14 @@ def find(owner: str, job_id: str | None, episode_id: str | None) -> Shown | None
     latest = jobs.latest(owner)
     if job is None and latest is not None and (not latest.state.ended or _id(latest.events) == episode_id):
         job = latest
-    if job is not None:
+    if job is not None and catalogue.known(job.context.database.id, owner):
         return Shown(job.events, job)
-    return Shown(live.load(episode_id, owner)) if episode_id else None
+    if not episode_id:
+        return None
+    shown = Shown(live.load(episode_id, owner))
+    if isinstance(shown.events[0], EpisodeStarted):
+        catalogue.find(shown.events[0].question.database_id, owner)  # a database that is gone: its sentence
+    return shown
 
 
 def _id(events: Sequence[Event]) -> str | None:
@@ -290,7 +309,7 @@ def rebuilt(started: EpisodeStarted, owner: str) -> live.Request:
     """The request of a recorded episode, judged by the person from now on."""
     return live.Request(
         started.question,
-        open_database(started.question.database_id),
+        open_database(started.question.database_id, owner),
         dataclasses.replace(STRATEGIES[started.strategy], scope=Scope(started.scope)),
         PersonVerifier(),
         started.budget,

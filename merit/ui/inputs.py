@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from merit.database import Database, samples
+from merit.database import Database
+from merit.database.suggestions import suggest_questions
 from merit.errors import MeritError, UnknownStrategy
 from merit.strategy import STRATEGIES, Scope
-from merit.ui import asking, notice
+from merit.ui import asking, catalogue, notice
 from merit.ui.asking import Draft, Expectation, Expected, Judge
 from merit.ui.state import Key, Param
 from merit.ui.text import count, escape, label, visible
 
 _LONGEST_IN_URL = 500
-_TRIED = ("easy", "medium", "hard")
+_SUGGESTED = 3
 _SCOPES = {
     Scope.SAME: "This database only",
     Scope.ANY: "Any database",
@@ -32,16 +33,16 @@ _JUDGES = {
 }
 
 
-def restore() -> None:
-    """Once per session: take from the URL what it says; what cannot be used falls back, with a sentence."""
+def restore(owner: str) -> None:
+    """Once per visit: take from the URL what it says; what cannot be used falls back, with a sentence."""
     state, url = st.session_state, st.query_params
-    if Param.DATABASE in state:
+    known = [listed.id for listed in catalogue.all_of(owner)]
+    if state.get(Param.DATABASE) in known:
         return
-    known = samples.ids()
-    wanted = url.get(Param.DATABASE, "")
+    wanted = state.get(Param.DATABASE) or url.get(Param.DATABASE) or state.get(Key.LAST_DATABASE, "")
     state[Param.DATABASE] = wanted if wanted in known else ("library" if "library" in known else known[0])
     if wanted and wanted not in known:
-        notice.keep(f"There is no sample database called “{wanted}”. Known ones: {', '.join(known)}.")
+        notice.keep(catalogue.not_here(wanted))
     state[Param.QUESTION] = url.get(Param.QUESTION, "")
     base, scope = "merit", Scope.SAME
     try:
@@ -51,7 +52,7 @@ def restore() -> None:
     state[Param.STRATEGY], state[Key.SCOPE] = base, scope
     state[Key.BUDGET] = 7
     state[Key.EVIDENCE] = ""
-    found = asking.sample(state[Param.QUESTION], state[Param.DATABASE])
+    found = asking.sample(state[Param.QUESTION], state[Param.DATABASE], owner)
     state[Key.JUDGE] = Judge.SAMPLE if found else Judge.PERSON
     if found:
         state[Key.EVIDENCE] = found.evidence
@@ -72,17 +73,19 @@ def publish(draft: Draft, episode_id: str | None) -> None:
             del st.query_params[name]
 
 
-def database() -> Database | None:
-    """The database picker, and what is in the database; None where the file cannot be used (the reason is drawn)."""
-    st.selectbox(
+def database(owner: str) -> Database | None:
+    """The database picker; None where the file of the chosen one cannot be used (the reason is drawn)."""
+    titles = {listed.id: listed.title for listed in catalogue.all_of(owner)}
+    picked = st.selectbox(
         "Database",
-        samples.ids(),
-        format_func=lambda id: samples.info(id).title,
+        list(titles),
+        format_func=lambda id: visible(titles.get(id, "")),
         key=Param.DATABASE,
         on_change=_clear_question,
     )
+    st.session_state[Key.LAST_DATABASE] = picked
     try:
-        found = asking.open_database(st.session_state[Param.DATABASE])
+        found = asking.open_database(picked, owner)
     except MeritError as error:
         notice.say(str(error))
         return None
@@ -96,11 +99,11 @@ def _clear_question() -> None:
     st.session_state[Key.EVIDENCE] = ""
 
 
-def _schema(database: Database) -> None:
+def _schema(database: Database, description: str) -> None:
     """What can be asked about: the tables and the schema as the model sees it."""
-    info = samples.info(database.id)
     with st.popover(f"{count(len(database.tables), 'table')}", type="tertiary", icon=":material/table:"):
-        st.text(info.description)
+        if description:
+            st.text(description)
         st.code(visible(database.schema("listing")), language=None, height=360)
 
 
@@ -124,33 +127,37 @@ def question(running: bool) -> tuple[bool, bool]:
 def _typed() -> None:
     """A typed question that is a sample question word for word is judged by its sample answer, as if it was picked."""
     state = st.session_state
-    found = asking.sample(state[Param.QUESTION], state[Param.DATABASE])
+    found = asking.sample(state[Param.QUESTION], state[Param.DATABASE], state[Key.OWNER])
     if found is not None:
         _take(state[Param.QUESTION], found.evidence)
 
 
-def samples_to_try(database_id: str) -> None:
-    """Three sample questions to press, and all of them to pick from."""
-    records = samples.records(database_id)
-    first = [next((r for r in records if r.difficulty == level), None) for level in _TRIED]
+def samples_to_try(database_id: str, database: Database | None, owner: str) -> None:
+    """Three questions to press, of those with an answer if there are any, and all of them to pick from."""
+    first = catalogue.first(database_id, owner)
+    levels = catalogue.levels(database_id, owner)
+    suggested = suggest_questions(database, _SUGGESTED) if database is not None and not first else []
     with st.container(horizontal=True, vertical_alignment="center", key="try", gap="small"):
         st.html('<span class="m-soft">Try</span>', width="content")
-        for number, record in enumerate(record for record in first if record is not None):
-            text = record.question.text
+        for number, (text, evidence, judge) in enumerate(
+            [(question.text, question.evidence, Judge.SAMPLE) for question in first]
+            + [(text, "", Judge.PERSON) for text in suggested]
+        ):
             st.button(
                 f"“{label(text, 70)}”",
                 key=f"try-{database_id}-{number}",
                 type="tertiary",
                 on_click=_take,
-                args=(text, record.question.evidence),
+                args=(text, evidence, judge),
             )
-        with st.popover(f"All {len(records)}", type="tertiary"):
-            levels = {record.question.text: record.difficulty for record in records}
+        if not levels:
+            return
+        with st.popover(f"All {len(levels)}", type="tertiary"):
             st.selectbox(
-                "Sample questions",
+                "Questions with an answer",
                 list(levels),
                 index=None,
-                format_func=lambda text: f"{text}  ({levels[text]})",
+                format_func=lambda text: visible(f"{text}  ({levels[text]})" if levels[text] else text),
                 key=f"{Key.SAMPLE}-{database_id}",
                 placeholder="Type to search",
                 on_change=_take_picked,
@@ -158,22 +165,22 @@ def samples_to_try(database_id: str) -> None:
             )
 
 
-def _take(text: str, evidence: str) -> None:
+def _take(text: str, evidence: str, judge: Judge = Judge.SAMPLE) -> None:
     state = st.session_state
-    state[Param.QUESTION], state[Key.EVIDENCE], state[Key.JUDGE] = text, evidence, Judge.SAMPLE
+    state[Param.QUESTION], state[Key.EVIDENCE], state[Key.JUDGE] = text, evidence, judge
 
 
 def _take_picked(database_id: str) -> None:
     text = st.session_state[f"{Key.SAMPLE}-{database_id}"]
-    found = asking.sample(text or "", database_id)
+    found = asking.sample(text or "", database_id, st.session_state[Key.OWNER])
     if found is not None:
         _take(found.text, found.evidence)
 
 
-def options(database_id: str, database: Database | None) -> Draft:
+def options(database_id: str, database: Database | None, owner: str) -> Draft:
     """Hint, strategy, budget and judge, each folded behind a word that tells the choice; the draft of them all."""
     state = st.session_state
-    known = asking.sample(state[Param.QUESTION], database_id) is not None
+    known = asking.sample(state[Param.QUESTION], database_id, owner) is not None
     judges = [judge for judge in Judge if known or judge is not Judge.SAMPLE]
     if state[Key.JUDGE] not in judges:
         state[Key.JUDGE] = Judge.PERSON
@@ -195,7 +202,7 @@ def options(database_id: str, database: Database | None) -> Draft:
         if judge is Judge.SAMPLE:
             st.html(f'<span class="m-oracle" title="{escape(ORACLE)}">oracle-assisted</span>', width="content")
         if database is not None:
-            _schema(database)
+            _schema(database, catalogue.find(database_id, owner).description)
     strategy = asking.strategy(state[Param.STRATEGY], Scope(state[Key.SCOPE]))
     return Draft(
         state[Param.QUESTION],

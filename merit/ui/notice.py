@@ -17,13 +17,13 @@ def say(text: str, *, urgent: bool = True) -> None:
     st.html(f'<div class="m-notice m-notice-{tone}" role="{role}"><b>{mark}</b><span>{escape(text)}</span></div>')
 
 
-def keep(text: str) -> None:
+def keep(text: str, *, urgent: bool = True) -> None:
     """Say it in the next run, before which a rerun would swallow it."""
-    st.session_state[Key.NOTICE] = text
+    st.session_state[Key.NOTICE] = (text, urgent)
 
 
 def kept() -> None:
     """Draw what was kept, once."""
-    text = st.session_state.pop(Key.NOTICE, "")
+    text, urgent = st.session_state.pop(Key.NOTICE, ("", True))
     if text:
-        say(text)
+        say(text, urgent=urgent)

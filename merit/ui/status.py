@@ -14,26 +14,28 @@ from merit.generation import MAX_PROMPT_TOKENS, prompt_limit
 from merit.models.loading import Loading, State
 from merit.ui import notice
 from merit.ui.asking import memory_of
+from merit.ui.catalogue import SHARED
 from merit.ui.state import Key
 from merit.ui.text import count, escape, seconds
 
 _TICK_S = 0.5
 
 
-def memory(loading: Loading) -> None:
+def memory(loading: Loading, stream: str) -> None:
     """How many entries there are and which question of the stream comes next."""
     if loading.state is not State.READY:
         st.html('<div class="m-status"><span>Memory opens together with the model</span></div>')
         return
     try:
-        stats = memory_of(loading).stats()
+        stats = memory_of(loading, stream).stats()
     except MeritError:
         st.html('<div class="m-status m-broken"><span>✕ No memory</span></div>')
         return
     counts = stats.counts
+    name = "Memory" if stream == SHARED else "Your private memory"
     title = "Positions are counted from 0; a question sees only what questions before it have left."
     st.html(
-        f'<div class="m-status" title="{title}"><span>Memory <b>{count(counts.entries, "entry", "entries")}</b></span>'
+        f'<div class="m-status" title="{title}"><span>{name} <b>{count(counts.entries, "entry", "entries")}</b></span>'
         f'<span><span class="m-good">+ {counts.positive:,}</span> &nbsp;<span class="m-broken">− {counts.negative:,}'
         f"</span></span><span>You are question <b>{stats.next_position:,}</b></span></div>"
     )

@@ -292,7 +292,7 @@ def test_unknown_names_in_the_address_fall_back_with_a_sentence(loaded: FakeLoad
     at.query_params[Param.DATABASE] = "../../etc"
     at.run()
     assert not at.exception
-    assert "no sample database" in words(at)
+    assert "There is no database called" in words(at)
     assert at.selectbox(key=Param.DATABASE).value == "library"
 
 
