@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from merit import trace
+from merit.database import uploads
 from merit.diagnosis import FAILURES, diagnose
 from merit.episode import Execution, Outcome, Polarity, Question, Status
 from merit.errors import BadInput, MeritError, told_as
@@ -166,6 +167,15 @@ def forget_recordings(owner: str, database_id: str) -> int:
             file.unlink(missing_ok=True)
             gone += 1
     return gone
+
+
+def remove_upload(owner: str, id: str, store: MemoryStore) -> uploads.Upload:
+    """Remove an upload, what it left in memory (``store``: the owner's private stream) and the recordings of its
+    episodes; what it was. Should the memory fail, the upload is still there, to try again."""
+    upload = uploads.get(owner, id)
+    store.forget_database(upload.database_id)
+    forget_recordings(owner, upload.database_id)
+    return uploads.remove(owner, id)
 
 
 def bundle_path(episode_id: str) -> Path:

@@ -145,8 +145,8 @@ def discard(staged: Staged) -> None:
 def list_of(owner: str) -> list[Upload]:
     """The uploads of ``owner``, newest first; being asked for keeps an owner from expiring."""
     home = _owner_folder(owner)
-    found = [upload for id in _ids(home) if (upload := _read(home / id)) is not None]
     _see(home)
+    found = [upload for id in _ids(home) if (upload := _read(home / id)) is not None]
     return sorted(found, key=lambda upload: (upload.created_at, upload.id), reverse=True)
 
 
@@ -174,10 +174,10 @@ def remove_owner(owner: str) -> None:
         _vanish(home)
 
 
-def expire(now: float | None = None, forget: Callable[[str], object] = lambda owner: None) -> tuple[str, ...]:
+def expire(now: float | None = None, forget: Callable[[str], None] | None = None) -> tuple[str, ...]:
     """Remove all that idle owners brought (``now``: seconds since the epoch); their names.
 
-    ``forget`` is called with each name first, to remove the memory: should it fail, the folder stays and the next
+    ``forget`` is called first, with each owner, to remove the memory: should it fail, the folder stays and the next
     call tries both again."""
     now = time.time() if now is None else now
     gone = []
@@ -187,7 +187,8 @@ def expire(now: float | None = None, forget: Callable[[str], object] = lambda ow
             continue
         _sweep(home, now)
         if now - _last_seen(home) > OWNER_EXPIRES_AFTER_S:
-            forget(home.name)
+            if forget is not None:
+                forget(home.name)
             _vanish(home)
             gone.append(home.name)
     return tuple(gone)

@@ -6,11 +6,12 @@ process that a hostile file took over, and JSON can only ever become plain value
 its base64 text under ``blob``.
 
 Everything between a hostile statement and the machine is here: limits of the process (memory, CPU, no file
-may grow), limits of SQLite, a read-only connection that serves one statement, an authorizer that allows
-reading alone. Only the deadline's last word (killing this process) belongs to the parent, ``execution``.
+may grow; ``confinement``: no network, no other file), limits of SQLite, a read-only connection that serves one
+statement, an authorizer that allows reading alone. Only the deadline's last word (killing this process) belongs to
+the parent, ``execution``.
 
-What this module does not know: the rest of the house (it imports the standard library and ``guard`` alone, so that
-it starts in a few dozen milliseconds), which database is meant, what the rows are for.
+What this module does not know: the rest of the house (it imports the standard library, ``guard`` and ``confinement``
+alone, so that it starts in a few dozen milliseconds), which database is meant, what the rows are for.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from collections.abc import Callable
 from operator import methodcaller
 from typing import Any
 
+from merit.database.confinement import close_kernel_doors, close_python_doors, no_more_processes
 from merit.database.guard import READONLY, Guard
 
 FRAME = struct.Struct(">I")
@@ -270,7 +272,9 @@ def write(data: bytes) -> None:
 
 def serve() -> None:
     """Answer requests until standard input ends."""
+    close_kernel_doors()
     threading.Thread(target=watch_parent, args=(os.getppid(),), daemon=True).start()
+    no_more_processes()
     limit(resource.RLIMIT_AS, MEMORY_BYTES)
     limit(resource.RLIMIT_FSIZE, 0)
     limit(resource.RLIMIT_CORE, 0)
@@ -278,16 +282,20 @@ def serve() -> None:
     connection = sqlite3.connect(":memory:")
     connection.execute(f"PRAGMA hard_heap_limit={SQLITE_HEAP_BYTES}")  # holds for the whole process
     connection.close()
+    doors = close_python_doors()
     write(frame({"ready": True}))
     while len(head := read_exactly(FRAME.size)) == FRAME.size:
         request = json.loads(read_exactly(FRAME.unpack(head)[0]))
         limit_cpu(request["timeout_s"])
+        doors.databases = frozenset({request["uri"]})
         write(answer(request))
 
 
 def fold(path: str) -> None:
     """Carry a write-ahead log or an unfinished journal that lies beside a *private copy* into that copy."""
     limit(resource.RLIMIT_AS, MEMORY_BYTES)
+    close_kernel_doors(writable=os.path.dirname(path))
+    close_python_doors(databases=(path,))
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA journal_mode=DELETE").fetchall()

@@ -9,6 +9,7 @@ Every process folds the same rows in the same order, so all see the same memory.
 * ``retract``: the observation of an episode dies. ``restore``: those that lived at a tag live, all others die.
 * ``forget``: observations of an entry die for good; no restored tag revives them, nor does a repeated finalise
   of the same episode. An observation of another episode that comes later lives.
+* ``forget_database``: the same for all observations made on a database.
 * ``drop``: everything before it is gone, the counter too.
 
 What this module does not know: which observations a question may see (``legality``) and how they rank.
@@ -141,6 +142,11 @@ class Index:
         rows: list[int] = [] if code is None else np.flatnonzero(self.entry_code == code).tolist()
         return [name for name in map(self._episode, rows) if name not in self.forgotten_episodes]
 
+    def remembered_of(self, database: str) -> list[str]:
+        """The keys of all episodes that left an observation on a database (its key) and were not forgotten yet."""
+        rows: list[int] = np.flatnonzero(self.database == self.databases.get(database, -1)).tolist()
+        return sorted({*map(self._episode, rows)} - self.forgotten_episodes)
+
     def forgotten(self) -> list[int]:
         """Sequence numbers of forgotten observations that this index was built with: to be erased."""
         numbers: list[int] = self._sequence.values[self._forgotten.values].tolist()
@@ -272,6 +278,9 @@ class Index:
         elif kind == "forget":
             self.last_position = max(self.last_position, row["floor"] - 1)
             self._forget(row["entry"], row["episode"])
+        elif kind == "forget_database":
+            self.last_position = max(self.last_position, row["floor"] - 1)
+            self._forget_database(**json.loads(row["body"]))
         elif kind == "tag":
             self.tags[json.loads(row["body"])] = (self.size, np.flatnonzero(~self.alive).astype(np.int32))
         elif kind == "restore":
@@ -292,6 +301,17 @@ class Index:
         for row in rows.tolist():
             if self._living.get(self._episode(row)) == row:
                 del self._living[self._episode(row)]
+
+    def _forget_database(self, database: str, episodes: list[str]) -> None:
+        self.forgotten_episodes.update(episodes)  # their rows may be erased by now
+        rows = np.flatnonzero(self.database == self.databases.get(database, -1))
+        for row in rows[~self._forgotten.values[rows]].tolist():
+            episode = self._episode(row)
+            self.forgotten_episodes.add(episode)
+            if self._living.get(episode) == row:
+                del self._living[episode]
+        self._forgotten.values[rows] = True
+        self.alive[rows] = False
 
     def _restore(self, size: int, dead: Rows) -> None:
         self.alive[:size] = True

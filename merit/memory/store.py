@@ -157,6 +157,18 @@ class MemoryStore:
             self._rebuild()
             return forgotten
 
+    def forget_database(self, database_id: str) -> int:
+        """Forget every observation made on a database, physically, as :meth:`forget` does; those of the same entries
+        made on others stay. Returns how many there were."""
+        with self._lock:
+            self._refresh()
+            episodes = self._index.remembered_of(key(database_id))
+            body = json.dumps({"database": key(database_id), "episodes": episodes})
+            self._append([{"kind": "forget_database", "body": body, "floor": self._index.last_position + 1}])
+            self._log.erase(self._key, self._index.forgotten(), self._index.next_sequence)
+            self._rebuild()
+            return len(episodes)
+
     def tag(self, name: str) -> None:
         """Name the present state, so that :meth:`restore` can go back to it. A name can be given anew."""
         if not name.strip():

@@ -32,6 +32,7 @@ def test_the_worker_loads_the_standard_library_alone() -> None:
         "__main__",
         "merit",
         "merit.database",
+        "merit.database.confinement",
         "merit.database.guard",
         "merit.database.worker",
     } - ({"__main__"} if "__main__" in sys.stdlib_module_names else set())
