@@ -8,10 +8,12 @@ What this module does not know: what runs behind the address. It cannot count to
 
 from __future__ import annotations
 
+import contextlib
 import queue
+import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -166,8 +168,7 @@ class EndpointModel:
         text, reason, usage, chunks = [], None, None, 0
         limit = request["max_tokens"] * _MOST_CHARS_PER_TOKEN
         answer = self._client.chat.completions.create(**request, stream=True, stream_options={"include_usage": True})
-        call.opened(answer)
-        with answer:
+        with call.reading(answer):
             for chunk in answer:
                 chunks += 1
                 usage = getattr(chunk, "usage", None) or usage
@@ -238,26 +239,25 @@ class _Call:
         self._stream = stream
         self._unsent = [""] * prompts
         self._next_flush = 0.0
-        self._answers: list[Any] = []
+        self._answers: set[Any] = set()
 
-    def opened(self, answer: Any) -> None:
-        """Remember a response, so that ``abandon`` can close it under a waiting reader."""
-        self._answers.append(answer)
+    @contextlib.contextmanager
+    def reading(self, answer: Any) -> Iterator[None]:
+        """While a response is read, ``abandon`` can end it; afterwards its connection may serve another call."""
+        self._answers.add(answer)
         if self.abandoned.is_set():
-            answer.close()
+            _hang_up(answer)
+        try:
+            with answer:
+                yield
+        finally:
+            self._answers.discard(answer)
 
     def abandon(self) -> None:
         """No more retries, and close the connections so that the server stops generating."""
         self.abandoned.set()
-        # In a thread: closing may wait for a reader that holds the connection.
-        threading.Thread(target=self._close, name="endpoint close", daemon=True).start()
-
-    def _close(self) -> None:
-        for answer in self._answers:
-            try:
-                answer.close()
-            except Exception:  # noqa: BLE001 - it is being thrown away
-                continue
+        for answer in tuple(self._answers):
+            _hang_up(answer)
 
     def take(self, index: int, event: str | Completion) -> None:
         if isinstance(event, Completion):
@@ -282,6 +282,18 @@ class _Call:
         """What there is: finished answers as they are, the others as far as they came (their tokens uncounted)."""
         self.flush(everything=True)
         return [self.done.get(i, Completion(text, 0, 0, reason)) for i, text in enumerate(self.texts)]
+
+
+def _hang_up(answer: Any) -> None:
+    """End the connection of a response; its reader, blocked in another thread, sees the end and closes it.
+
+    ``close`` would only take effect once that reader wakes up by itself.
+    """
+    network_stream = answer.response.extensions.get("network_stream")
+    connection = network_stream.get_extra_info("socket") if network_stream is not None else None
+    if connection is not None:
+        with contextlib.suppress(OSError):  # it may be closed already
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def _temporary(error: BaseException) -> bool:

@@ -105,6 +105,14 @@ class Server:
         while not self.stopping.wait(0.02):
             say(handler, piece("word "))
 
+    def falls_silent(self, handler: BaseHTTPRequestHandler, _request: dict[str, Any]) -> None:
+        """One piece, then nothing; notices when the client hangs up."""
+        begin(handler)
+        say(handler, piece("word "))
+        handler.connection.settimeout(10)
+        if handler.connection.recv(1) == b"":
+            self.hung_up.set()
+
     def hangs(self, _handler: BaseHTTPRequestHandler, _request: dict[str, Any]) -> None:
         self.stopping.wait(20)
 
@@ -302,8 +310,10 @@ def test_cancel_returns_at_once(server: Server, model: EndpointModel, behaviour:
     assert completion.text.startswith("word ") == (behaviour == "drips")
 
 
-def test_cancel_hangs_up_so_that_the_server_stops(server: Server, model: EndpointModel) -> None:
-    server.behaviours = [server.drips]
+@pytest.mark.parametrize("behaviour", ["drips", "falls_silent"])
+def test_cancel_hangs_up_so_that_the_server_stops(server: Server, model: EndpointModel, behaviour: str) -> None:
+    """A server that generates for nobody keeps everybody else waiting."""
+    server.behaviours = [getattr(server, behaviour)]
     cancel = threading.Event()
     threading.Timer(0.2, cancel.set).start()
     model.complete(["a"], cancel=cancel)

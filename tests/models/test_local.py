@@ -188,9 +188,17 @@ def test_sampling_is_repeatable_and_leaves_the_global_generator_alone(tiny: Loca
 
 def test_prompt_longer_than_the_context_is_cut_on_the_left(tiny: LocalModel) -> None:
     """Spec §5: the input is truncated on the left, so that the question at its end stays."""
-    end = "the very end"
-    completion = tiny.complete(["a b c d e f g " * 3000 + end], 48)[0]
-    assert completion.prompt_tokens == tiny.context_tokens - 48 == 2000
+    read: list[list[int]] = []
+    generate = tiny._generate
+
+    def spy(rows: Any, *arguments: Any) -> Any:
+        read.extend(rows)
+        return generate(rows, *arguments)
+
+    tiny._generate = spy  # type: ignore[method-assign]
+    completion = tiny.complete(["a b c d e f g " * 3000 + "the very end"], 48)[0]
+    assert completion.prompt_tokens == len(read[0]) == tiny.context_tokens - 48 == 2000
+    assert tiny._tokenizer.decode(read[0]).endswith("the very end<|im_end|>\n<|im_start|>assistant\n")
 
 
 def test_lone_surrogates_and_nul_are_no_crash(tiny: LocalModel) -> None:
