@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from merit.ui import theme
+from merit.ui import entrance, theme
 
 SECTIONS = {
     "Try it": [
@@ -21,5 +21,6 @@ st.set_page_config(
     menu_items={"About": "MERIT Explorer: watch Text-to-SQL repair with causal episodic memory, step by step."},
 )
 theme.apply()
+entrance.open()
 st.logo(str(theme.ASSETS / "logo.svg"), size="medium")
 st.navigation(SECTIONS, position="top").run()

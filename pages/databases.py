@@ -7,9 +7,22 @@ import streamlit as st
 from merit.errors import MeritError
 from merit.models import loading as models
 from merit.settings import settings
-from merit.ui import asking, bringing, catalogue, databases, leaving, notice, own_questions, owner, panels, removing
+from merit.ui import (
+    asking,
+    bringing,
+    catalogue,
+    databases,
+    entrance,
+    leaving,
+    notice,
+    own_questions,
+    owner,
+    panels,
+    removing,
+)
 from merit.ui.state import Key
 
+entrance.through_app(__file__)
 me = owner.current()
 loading = models.start(settings().model, settings().encoder)
 leaving.expire(loading)
@@ -32,9 +45,10 @@ with right:
         notice.say(str(error))
 
     # What it is, what can be asked, what is worth knowing before one asks.
-    databases.heading(chosen, database)
-    if chosen.upload is not None:
-        removing.panel(chosen, me, loading)
+    with st.container(horizontal=True, key="what"):
+        databases.heading(chosen, database)
+        if chosen.upload is not None:
+            removing.panel(chosen, me, loading)
     if database is not None:
         databases.first_questions(chosen, database, me)
         databases.findings(database)

@@ -76,9 +76,10 @@ def _planned(staged: Staged, plan: TablePlan) -> None:
     """What a table file would become, names and types open to change; it does so when the person says so."""
     state = st.session_state
     st.html(
-        f'<p class="m-head">{escape(staged.title)} becomes the table {escape(plan.table)} with '
-        f"{count(plan.rows, 'row')}. Nothing is made yet; names and types can be changed.</p>{_list(plan.notes)}"
+        f"<p>{escape(staged.title)} becomes the table {escape(plan.table)} with "
+        f"{count(plan.rows, 'row')}. Nothing is made yet; names and types can be changed.</p>"
     )
+    notice.listed(plan.notes)
     if staged.kind is FileKind.CSV:
         st.toggle(
             "The first line holds the names",
@@ -166,9 +167,4 @@ def _said() -> None:
     ok, sentence, findings = st.session_state.get(Key.UPLOAD_SAID, (True, "", ()))
     if sentence:
         notice.say(sentence, urgent=not ok)
-        st.html(_list(findings))
-
-
-def _list(sentences: Iterable[str]) -> str:
-    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f'<ul class="m-words">{items}</ul>' if items else ""
+        notice.listed(findings)

@@ -16,6 +16,8 @@ from merit.database.uploads import Upload
 from merit.episode import Question
 from merit.errors import BadInput
 
+FIRST = "library"
+"""The sample that is chosen where nothing else was."""
 SHARED = "live"
 """The stream of what is asked of the samples."""
 _TRIED = ("easy", "medium", "hard")

@@ -13,7 +13,6 @@ import streamlit as st
 
 from merit.database import Database
 from merit.database import diagram as dot
-from merit.database.health import Finding
 from merit.database.schema import Table
 from merit.database.suggestions import suggest_questions
 from merit.ui import catalogue, looking, notice, results, theme
@@ -33,11 +32,11 @@ def restore(listed: Sequence[Listed]) -> None:
     """
     state, known = st.session_state, [entry.id for entry in listed]
     wanted = state.pop(Key.WANTED, None) or state.get(Key.PICKED) or st.query_params.get(Param.DATABASE)
-    wanted = wanted or state.get(Key.LAST_DATABASE) or known[0]
+    wanted = wanted or state.get(Key.LAST_DATABASE) or catalogue.FIRST
     if wanted not in known:
         notice.keep(catalogue.not_here(wanted))
         last = state.get(Key.LAST_DATABASE)
-        wanted = last if last in known else known[0]
+        wanted = last if last in known else catalogue.FIRST
     if state.get(Key.PICKED) != wanted:
         state[Key.PICKED] = wanted
 
@@ -70,10 +69,8 @@ def heading(entry: Listed, database: Database | None) -> None:
     st.html(
         f'<div class="m-story"><h2>{escape(entry.title)}</h2><div class="m-status">'
         + "".join(f"<span>{escape(fact)}</span>" for fact in facts)
-        + "</div></div>"
+        + f"</div>{f'<p>{escape(entry.description)}</p>' if entry.description else ''}</div>"
     )
-    if entry.description:
-        st.text(entry.description)
 
 
 def size(bytes: int) -> str:
@@ -114,14 +111,11 @@ def findings(database: Database) -> None:
         st.html(f'<p class="m-note"><span class="m-good">●</span> {words}</p>')
         return
     shown, rest = found[:FINDINGS_SHOWN], found[FINDINGS_SHOWN:]
-    st.html('<p class="m-head">Worth knowing</p>' + _list(shown))
+    st.html('<h3 class="m-head">Worth knowing</h3>')
+    notice.listed(found.sentence for found in shown)
     if rest:
         with st.expander(f"{len(rest)} more", key="findings"):
-            st.html(_list(rest))
-
-
-def _list(findings: Sequence[Finding]) -> str:
-    return '<ul class="m-words">' + "".join(f"<li>{escape(found.sentence)}</li>" for found in findings) + "</ul>"
+            notice.listed(found.sentence for found in rest)
 
 
 def diagram(entry: Listed, database: Database) -> None:
@@ -129,8 +123,13 @@ def diagram(entry: Listed, database: Database) -> None:
     linked = sum(len(table.foreign_keys) for table in database.tables)
     words = f"{count(len(database.tables), 'table')} and {count(linked, 'foreign key')}"
     ink = theme.TEXT[1] if theme.is_dark() else theme.TEXT[0]
-    st.graphviz_chart(dot.diagram(database, ink), width="stretch", alt=f"Diagram of {words} of {visible(entry.title)}")
-    st.caption(f"{words}. An arrow goes from a foreign key to what it points to. Scroll to zoom, drag to move.")
+    brief = len(database.tables) > dot.ALL_COLUMNS_UP_TO
+    st.caption(
+        f"{words}. An arrow goes from a foreign key to what it points to."
+        + (" Key columns only; all of them are under Tables." if brief else "")
+    )
+    with st.container(key="diagram"):
+        st.graphviz_chart(dot.diagram(database, ink), alt=f"Diagram of {words} of {visible(entry.title)}")
 
 
 def tables(entry: Listed, database: Database) -> None:
@@ -155,7 +154,7 @@ def tables(entry: Listed, database: Database) -> None:
     if table is None:
         return
     st.dataframe(results.frame(("Column", "Type", "Key"), columns(table)), hide_index=True, key=f"columns-{entry.id}")
-    st.html(f'<p class="m-head">First rows of {escape(table.name)}</p>')
+    st.html(f'<h3 class="m-head">First rows of {escape(table.name)}</h3>')
     results.display(looking.first_rows(database, table.name), key=f"rows-{entry.id}", downloads=False)
 
 

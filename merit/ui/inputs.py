@@ -40,7 +40,7 @@ def restore(owner: str) -> None:
     if state.get(Param.DATABASE) in known:
         return
     wanted = state.get(Param.DATABASE) or url.get(Param.DATABASE) or state.get(Key.LAST_DATABASE, "")
-    state[Param.DATABASE] = wanted if wanted in known else ("library" if "library" in known else known[0])
+    state[Param.DATABASE] = wanted if wanted in known else catalogue.FIRST
     if wanted and wanted not in known:
         notice.keep(catalogue.not_here(wanted))
     state[Param.QUESTION] = url.get(Param.QUESTION, "")

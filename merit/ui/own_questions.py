@@ -13,7 +13,7 @@ from merit.database.uploads import Upload
 from merit.errors import MeritError
 from merit.ui import notice
 from merit.ui.state import Key
-from merit.ui.text import count, escape, visible
+from merit.ui.text import count, visible
 
 MOST_SHOWN = 200
 
@@ -25,10 +25,9 @@ def panel(upload: Upload, database: Database, owner: str) -> None:
     found = uploads.questions(owner, upload.id)
     if found:
         st.html(
-            f'<p class="m-head">{count(len(found), "question")} of yours, offered on Ask and judged by your SQL</p>'
+            f'<h3 class="m-head">{count(len(found), "question")} of yours, offered on Ask and judged by your SQL</h3>'
         )
-        items = "".join(f"<li>{escape(question.text)}</li>" for question in found[:MOST_SHOWN])
-        st.html(f'<ul class="m-words">{items}</ul>')
+        notice.listed(question.text for question in found[:MOST_SHOWN])
     else:
         st.caption(
             "A file of questions whose right SQL you know lets your own SQL judge the answers, as the sample answers "
@@ -47,8 +46,7 @@ def panel(upload: Upload, database: Database, owner: str) -> None:
     whose, good, sentences = state.get(Key.OWN_QUESTIONS_SAID, ("", True, ()))
     if whose == upload.id:
         notice.say(sentences[0], urgent=not good)
-        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences[1:])
-        st.html(f'<ul class="m-words">{items}</ul>')
+        notice.listed(sentences[1:])
 
 
 def _take(upload: Upload, database: Database, owner: str, data: bytes, name: str) -> tuple[bool, tuple[str, ...]]:

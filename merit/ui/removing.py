@@ -11,6 +11,7 @@ from merit.errors import MeritError
 from merit.models.loading import Loading
 from merit.ui import leaving, notice
 from merit.ui.catalogue import Listed
+from merit.ui.leaving import Belongings
 from merit.ui.state import Key, Param
 from merit.ui.text import count
 
@@ -20,20 +21,8 @@ def panel(listed: Listed, owner: str, loading: Loading) -> None:
     with st.popover("Remove", icon=":material/delete:", key=Key.REMOVE, on_change="rerun") as box:
         if not box.open:
             return
-        found = leaving.belongings(listed.id, owner, loading)
-        st.html('<p class="m-head">These go for good</p>')
-        remembered = (
-            "what was remembered of it"
-            if found.entries is None
-            else count(found.entries, "remembered entry", "remembered entries")
-        )
-        goes = (
-            "the copy of the file on this server (yours stays where it is)",
-            remembered,
-            count(found.recordings, "recorded episode"),
-            count(found.questions, "question") + " of your own",
-        )
-        st.html('<ul class="m-words">' + "".join(f"<li>{part}</li>" for part in goes) + "</ul>")
+        st.html('<h3 class="m-head">These go for good</h3>')
+        notice.listed(_goes(leaving.belongings(listed.id, owner, loading)))
         if not st.button("Remove it for good", type="primary", key=Key.REMOVE_SURE):
             return
         try:
@@ -47,3 +36,17 @@ def panel(listed: Listed, owner: str, loading: Loading) -> None:
         st.query_params.pop(Param.DATABASE, None)
         notice.keep(f"{listed.title} is removed, with all that was remembered and recorded of it.", urgent=False)
         st.rerun()
+
+
+def _goes(found: Belongings) -> list[str]:
+    """What would go, in words; what there is none of is left out."""
+    goes = ["the copy of the file on this server; your own stays where it is"]
+    if found.entries is None:
+        goes.append("what was remembered of it")
+    elif found.entries:
+        goes.append(count(found.entries, "remembered entry", "remembered entries"))
+    if found.recordings:
+        goes.append(count(found.recordings, "recorded episode"))
+    if found.questions:
+        goes.append(f"{count(found.questions, 'question')} of your own")
+    return goes if len(goes) > 1 else [*goes, "nothing else: nothing was asked of it yet"]

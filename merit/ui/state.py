@@ -20,6 +20,7 @@ class Param(StrEnum):
 class Key(StrEnum):
     """Keys of widgets and session values."""
 
+    ENTERED = "entered"
     OWNER = "owner"
     JOB = "job"
     NOTICE = "notice"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections.abc import Iterable
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@\"'/])")
 
@@ -52,6 +53,12 @@ def label(text: str, longest: int = 120) -> str:
     # Streamlit replaces emoji names, icons and arrows after Markdown; an invisible word joiner keeps them apart.
     line = _REPLACED.sub("\\1\u2060", line)
     return _MARKDOWN.sub(r"\\\1", line)
+
+
+def items(sentences: Iterable[str]) -> str:
+    """Sentences as an HTML list; "" when there are none."""
+    inside = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f'<ul class="m-words">{inside}</ul>' if inside else ""
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
