@@ -55,8 +55,8 @@ def score_bars(bars: Sequence[Bar], dark: bool) -> go.Figure:
         )
     figure.update_layout(
         barmode="stack",
-        height=max(3, len(bars)) * ROW_HEIGHT + 70,
-        margin={"l": 0, "r": 8, "t": 8, "b": 28},
+        height=max(3, len(bars)) * ROW_HEIGHT + 86,
+        margin={"l": 0, "r": 8, "t": 24, "b": 28},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"color": ink, "size": 13},

@@ -29,7 +29,7 @@ def chip(failure_type: FailureType) -> str:
 def line(diagnosed: Diagnosed, outcome: Outcome) -> str:
     """One line: type, subtype and the rule that fired, as HTML."""
     fired = explain(outcome, diagnosed.message)[-1]
-    subtype = f"· {escape(diagnosed.subtype)} " if diagnosed.subtype else ""
+    subtype = f"({escape(diagnosed.subtype)}) " if diagnosed.subtype else ""
     said = f"from “{escape(_cut(diagnosed.message))}”" if diagnosed.message else escape(fired.rule.condition)
     return (
         f'<div class="m-link"><span class="m-verb">Diagnosed</span><div>{chip(diagnosed.failure_type)}'

@@ -73,7 +73,7 @@ def _links(frame: Frame, step: Step) -> None:
 def heading(frame: Frame, step: Step) -> str:
     """The one line of a step as Markdown for a label: number, name, mark and word, change, cost."""
     number = NUMBERS[step.iteration] if step.iteration < len(NUMBERS) else f"({step.iteration + 1})"
-    parts = [f"**{number} {step.title}**", step.sign(frame.ended).label]
+    parts = [f"**{number} {step.title}**", step.sign(frame.ended, isinstance(frame.story.end, Failed)).label]
     before = frame.story.previous_sql(step)
     if step.judged is None and not frame.ended:
         parts.append(f":gray[{step.doing()} …]")

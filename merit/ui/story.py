@@ -45,12 +45,13 @@ class Step:
             return None
         return Execution(done.status, done.columns, done.rows, done.error, done.elapsed_s, done.truncated)
 
-    def sign(self, ended: bool) -> theme.Sign:
-        """Mark, word and tone of where this step stands; ``ended`` says that nothing more will happen."""
+    def sign(self, ended: bool, failed: bool = False) -> theme.Sign:
+        """Mark, word and tone of where this step stands; ``ended`` says that nothing more will happen, ``failed`` that
+        the episode could not be carried to its end."""
         if self.judged is not None:
             return theme.OUTCOMES[self.judged.outcome]
         if ended:
-            return theme.STOPPED
+            return theme.FAILED if failed else theme.STOPPED
         return theme.WAITING if self.asked else theme.WORKING
 
     def doing(self) -> str:

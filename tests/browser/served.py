@@ -52,6 +52,8 @@ STORIES: dict[str, tuple[str, ...]] = {
     "Take your time": ("SELECT " + " + ".join(str(number) for number in range(400)),),
 }
 """Question → the answers, one for each attempt; the last repeats."""
+BREAKS = "What breaks here?"
+"""The question at which the model fails."""
 OTHER = (
     "SELECT name FROM member ORDER BY name LIMIT 5",
     "SELECT name, town FROM member ORDER BY name LIMIT 5",
@@ -90,6 +92,8 @@ class Storyteller:
         self, index: int, prompt: str, stream: Callable[[int, str], None] | None, cancel: threading.Event | None
     ) -> Completion:
         question = prompt.split("\nQUESTION:\n", 1)[1].split("\n", 1)[0]
+        if question == BREAKS:
+            raise ConnectionError("the story of this question is that it breaks")
         attempt = prompt.count("— observed unsuccessful]")
         story = STORIES.get(question, OTHER)
         text = answer(story[min(attempt, len(story) - 1)])

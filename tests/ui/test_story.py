@@ -84,6 +84,7 @@ def test_a_person_is_waited_for_until_judged_or_ended() -> None:
     stopped = fold([*asked, ev.Cancelled()])
     assert stopped.waiting is None
     assert stopped.steps[0].sign(True) == theme.STOPPED
+    assert stopped.steps[0].sign(True, failed=True) == theme.FAILED
 
 
 def test_nothing_is_a_story_too() -> None:
