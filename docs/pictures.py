@@ -6,6 +6,7 @@ same each time and say “Storyteller” where the model's name stands. Needs Ch
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +32,7 @@ LEARNT = (
     "How many copies does each branch own? Show the name of the branch and the count.",
 )
 REPAIRED = "Who belongs to the reading group Crime after dark?"
-SIZES = ((1280, 1400), (768, 1600))
+WIDE, NARROW = (1280, 1400), (768, 1600)
 
 
 def ask(page: Page, question: str) -> None:
@@ -87,7 +89,14 @@ def failed(page: Page) -> None:
     finish(page, "What breaks here?")
 
 
-STATES: tuple[Callable[[Page], None], ...] = (start, running, finished, retrieval, judging, failed)
+STATES: tuple[tuple[Callable[[Page], None], tuple[tuple[int, int], ...]], ...] = (
+    (start, (WIDE,)),
+    (running, (WIDE,)),
+    (finished, (WIDE, NARROW)),
+    (retrieval, (WIDE,)),
+    (judging, (WIDE, NARROW)),
+    (failed, (WIDE,)),
+)
 
 
 def main() -> None:
@@ -108,6 +117,11 @@ def main() -> None:
             server.wait(20)
 
 
+def _save(picture: bytes, path: Path) -> None:
+    """As PNG with 256 colours, a third of the size."""
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(256).save(path, optimize=True)
+
+
 def _take(browser_path: str, address: str) -> None:
     for _ in range(300):
         try:
@@ -122,8 +136,8 @@ def _take(browser_path: str, address: str) -> None:
         for question in LEARNT:
             finish(teacher, question)
         for scheme in ("light", "dark"):
-            for width, height in SIZES:
-                for state in STATES:
+            for state, sizes in STATES:
+                for width, height in sizes:
                     context = browser.new_context(
                         viewport={"width": width, "height": height},
                         color_scheme=scheme,  # type: ignore[arg-type]
@@ -132,7 +146,7 @@ def _take(browser_path: str, address: str) -> None:
                     page.goto(address)
                     page.wait_for_selector(IDLE)
                     state(page)
-                    page.screenshot(path=PICTURES / f"ask-{state.__name__}-{scheme}-{width}.png")
+                    _save(page.screenshot(), PICTURES / f"ask-{state.__name__}-{scheme}-{width}.png")
                     context.close()
         browser.close()
 

@@ -45,6 +45,7 @@ def test_a_sample_question_on_the_embedded_model_comes_to_an_end(embedded: str, 
     expect(page.get_by_label("Question", exact=True)).not_to_have_value("")
     press(page, "Ask")
     expect(page.locator(".m-story .m-oracle")).to_be_visible(timeout=240_000)
+    expect(page).to_have_url(re.compile("episode="))
     expect(page.get_by_text(re.compile("First answer")).first).to_be_visible()
     expect(page.locator(END)).to_be_visible(timeout=240_000)
     expect(page.locator(END)).to_contain_text(re.compile("Finished"))
