@@ -85,6 +85,8 @@ def kind_of(path: Path, client_name: str) -> FileKind:
             return FileKind.SQL
         if ending in TABLE_ENDINGS:
             return FileKind.CSV
+    if head and not known and ending in DUMP_ENDINGS + TABLE_ENDINGS:
+        raise BadInput(f"The file is named {ending}, but it holds bytes that no text has. Save it as text in UTF-8.")
     fault = upload.header_fault(path)
     raise BadInput(fault or "The file is not a SQLite database.")
 

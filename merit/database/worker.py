@@ -102,6 +102,8 @@ def message_of(error: BaseException) -> str:
     """The DBMS message as Python gives it; an empty MemoryError gets SQLite's words for it."""
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY
+    if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes a name that is no UTF-8
+        return lossy(error.object)
     return str(error) or type(error).__name__
 
 
