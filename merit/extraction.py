@@ -218,7 +218,10 @@ def _as_statement(text: str, first: bool, in_sentence: bool) -> str | None:
     trimmed = _without_prose(text) if not in_sentence else _without_rest_of_sentence(text)
     if trimmed is not None:
         return trimmed if first or _is_sql(trimmed, in_sentence) else None
-    looks_like_sql = re.search(r"\bFROM\b|[*=<>(]", text, re.IGNORECASE) is not None
+    looks_like_sql = (
+        re.search(r"\bFROM\b|[*=<>(]", text, re.IGNORECASE) is not None
+        or re.match(r"SELECT\s[^\n]*?(?<![A-Za-z])['\"`\[]", text) is not None
+    )
     if first:
         return text if looks_like_sql or not prose_words(text) else None
     return text if looks_like_sql and not in_sentence and not prose_words(text) else None

@@ -18,7 +18,9 @@ _STARTS_A_LINE_OF_SQL = """
 """
 _PROSE = frozenset(_RARE_IN_SQL.split())
 _CONTINUES = frozenset(_STARTS_A_LINE_OF_SQL.split())
-_LITERAL = re.compile(r"(?<![A-Za-z])'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\[[^\]\n]{0,100}\]")
+_LITERAL = re.compile(  # one that is cut off reaches to the end
+    r"(?<![A-Za-z])'[^'\n]*(?:'|\Z)|\"[^\"\n]*(?:\"|\Z)|`[^`\n]*(?:`|\Z)|\[[^\]\n]{0,100}\]"
+)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _WORD = re.compile(r"(?<![\w.])[A-Za-z][A-Za-z']*(?![\w.]*[\w(])")
 _MAX_READ = 20_000

@@ -291,3 +291,19 @@ def test_a_long_statement_survives() -> None:
     sql = "SELECT name FROM crew WHERE id IN (" + ", ".join(str(i) for i in range(100_000)) + ")"
     assert extract_sql(f"<answer>{sql};</answer>") == sql
     assert extract_sql(sql) == sql
+
+
+@pytest.mark.parametrize(
+    "cut",
+    ["SELECT name FROM users WHERE note LIKE '%with the", "SELECT 'the first of", 'SELECT "first', "SELECT a, `b c"],
+)
+@pytest.mark.parametrize("form", ["{}", "SQL: {}", "The query gives the names.\n\n{}", "```sql\n{}", "<answer>{}"])
+def test_an_answer_cut_inside_a_literal_is_kept_as_it_is(cut: str, form: str) -> None:
+    """Words of English inside a literal that the token limit cut off counted as prose, and the answer became empty:
+    the model was told of an empty query where the database says "unrecognized token"."""
+    assert extract_sql(form.format(cut)) == cut
+
+
+@pytest.mark.parametrize("text", ["Select users' names", "SELECT users' names only", 'It says "select the best'])
+def test_an_apostrophe_or_open_quotation_in_prose_makes_no_statement(text: str) -> None:
+    assert extract_sql(text) == ""
