@@ -98,8 +98,9 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Execution:
-    """The result of one statement. ``rows`` hold raw Python values (int, float, str, bytes, None).
+    """The result of one statement. ``status`` may be given as its text.
 
+    ``rows`` hold raw Python values (int, float, str, bytes, None).
     ``error`` is the DBMS message, ``TIMEOUT`` for a timeout, None when executed. ``elapsed_s`` in seconds.
     ``truncated`` says that a cap on rows or bytes cut the result.
     """
@@ -111,14 +112,20 @@ class Execution:
     elapsed_s: float = 0.0
     truncated: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", Status(self.status))
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a verifier says of one attempt: the outcome, the DBMS message if any, and who judged."""
+    """What a verifier says of one attempt: the outcome (or its text), the DBMS message if any, and who judged."""
 
     outcome: Outcome
     error: str | None = None
     by: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outcome", Outcome(self.outcome))
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from merit.episode import Execution, Outcome, Question, Status, Verdict
-from merit.errors import DatabaseNotFound, GoldUnavailable, told_as
+from merit.errors import DatabaseNotFound, GoldUnavailable, JudgementStopped, MeritError, told_as
 from merit.settings import settings
 from merit.sql_lexing import is_blank
-from merit.verification.base import EMPTY_QUERY, GOLD_FAILS, GOLD_TOO_LARGE, NO_GOLD, Verifier
+from merit.verification.base import EMPTY_QUERY, GOLD_FAILS, GOLD_TOO_LARGE, NO_GOLD, Verifier, run_statement
 from merit.waiting import Stopped, finish, wait_for
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 DATABASE_NOT_FOUND = "database not found"
 """The error when the file is not there (rule 11)."""
+MAX_ROWS = 1000
+"""Most rows that are fetched of one attempt; a verifier that needs more runs the statement itself."""
+CANNOT_OPEN = "unable to open database file"
+"""What SQLite says of a file that is not there any more."""
 BY_DATABASE = "database"
 """Who judged where the database alone decides."""
 
@@ -43,12 +47,14 @@ def execute(database: Database, sql: str, cancel: threading.Event) -> Execution:
         return Execution(Status.EXECUTION_ERROR, error=EMPTY_QUERY)
     try:
         with told_as("The statement could not be run"):
-            execution = database.execute(sql, timeout_s=settings().statement_timeout_s, cancel=cancel)
+            execution = run_statement(
+                database, sql, timeout_s=settings().statement_timeout_s, max_rows=MAX_ROWS, cancel=cancel
+            )
     except DatabaseNotFound:
         return Execution(Status.EXECUTION_ERROR, error=DATABASE_NOT_FOUND)
     if execution.status is Status.CANCELLED:
         raise Stopped
-    if execution.status is Status.EXECUTION_ERROR and not Path(database.path).exists():
+    if execution.error == CANNOT_OPEN and not Path(database.path).exists():
         return Execution(Status.EXECUTION_ERROR, error=DATABASE_NOT_FOUND)  # it was moved away since it was opened
     return execution
 
@@ -58,20 +64,27 @@ def verdict_of(
 ) -> Verdict:
     """The verifier's word, which may take as long as a person takes; ``cancel`` still works (``Stopped``).
 
-    An empty answer is a failure without asking, also where gold is empty. ``JudgementStopped`` passes through.
+    An empty answer is a failure without asking, also where gold is empty. ``JudgementStopped`` passes through. The
+    texts of a verifier are kept where there is no gold to quote, or where it is known to keep gold to itself.
     """
     if is_blank(sql):
         return Verdict(Outcome.EXECUTION_ERROR, EMPTY_QUERY, BY_DATABASE)
     asked = wait_for(lambda _say, _stop: verifier.judge(question, database, sql, execution), cancel)
+    trusted = question.gold_sql is None or bool(getattr(verifier, "keeps_gold", False))
     verdict = None
     try:
-        with told_as("The verifier failed"):
-            given = finish(asked)
-            verdict = Verdict(Outcome(given.outcome), given.error, str(given.by))
+        given = finish(asked)
+        verdict = Verdict(Outcome(given.outcome), given.error if trusted else None, str(given.by))
     except GoldUnavailable as error:
         # The class promises no quotation of gold, but a foreign verifier may not know that: only known sentences.
         known = str(error) in (NO_GOLD, GOLD_FAILS, GOLD_TOO_LARGE)
         raise GoldUnavailable(str(error) if known else GOLD_FAILS) from None
+    except (Stopped, JudgementStopped):
+        raise
+    except Exception as error:  # whatever a foreign verifier raises, its text may quote gold
+        if trusted and isinstance(error, MeritError):
+            raise
+        raise MeritError(f"The verifier failed ({type(error).__name__}).") from None
     finally:
         if verdict is None:
             _release(verifier)

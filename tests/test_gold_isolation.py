@@ -20,7 +20,7 @@ from support import HashEncoder, ScriptedModel, answer, build_shop
 from merit import cli, live, trace
 from merit.database import Database
 from merit.episode import Execution, Outcome, Question, Verdict
-from merit.errors import GoldUnavailable
+from merit.errors import BadInput, DatabaseNotFound, GoldUnavailable, MeritError
 from merit.events import Event
 from merit.memory.store import MemoryStore
 from merit.settings import settings
@@ -139,14 +139,16 @@ class Quoting:
 
 @pytest.mark.parametrize(
     "outcome",
-    [Outcome.DENOTATION_MISMATCH, Outcome.TIMEOUT, Outcome.NOT_JUDGED, RuntimeError(GOLD), GoldUnavailable(GOLD),
-     KeyError(GOLD)],
+    [Outcome.DENOTATION_MISMATCH, Outcome.EXECUTION_ERROR, Outcome.TIMEOUT, Outcome.NOT_JUDGED, RuntimeError(GOLD),
+     GoldUnavailable(GOLD), KeyError(GOLD), MeritError(GOLD), BadInput(GOLD), DatabaseNotFound(GOLD)],
     ids=repr,
 )  # fmt: skip
 def test_a_verifier_that_quotes_gold_is_not_believed(
     shop: Database, store: MemoryStore, outcome: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its error text used to be what diagnosis read; now the database's own words about the statement come first."""
+    """Its error text used to be what diagnosis read; then the database's own words came first, but a verifier that
+    called SQL that did run an EXECUTION_ERROR, or raised one of our own errors, still got its text into prompt,
+    memory and trace. Where the question has gold, only a verifier that says so (``keeps_gold``) is quoted."""
     caplog.set_level(logging.DEBUG)
     everything = ask(Question("Which?", "shop", gold_sql=GOLD), shop, store, STRATEGIES["merit"], Quoting(outcome))
     everything.texts.append(caplog.text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from support import Answer, HashEncoder, ScriptedModel, ScriptedVerifier, answer
 
 from merit import generation, prompts
 from merit.database import Database
-from merit.episode import FailureType, Outcome, Polarity, Question, Status
+from merit.episode import Execution, FailureType, Outcome, Polarity, Question, Status, Verdict
 from merit.errors import GoldUnavailable, JudgementStopped, MemoryUnavailable
 from merit.events import (
     LAST_EVENTS,
@@ -36,7 +37,14 @@ from merit.events import (
 from merit.memory.store import MemoryStore
 from merit.repair import run_episode
 from merit.strategy import STRATEGIES, Regime
-from merit.verification import ExecutionOnlyVerifier, PersonVerifier, SpiderVerifier
+from merit.verification import (
+    AssertionVerifier,
+    BirdVerifier,
+    ExecutionOnlyVerifier,
+    PersonVerifier,
+    SpiderVerifier,
+    Verifier,
+)
 
 GOLD = "SELECT name FROM product WHERE price > 3"
 RIGHT = answer("SELECT name FROM product WHERE price > 3.0")
@@ -385,6 +393,60 @@ def test_a_model_that_streams_without_end_is_stopped(run: Any) -> None:
                 time.sleep(0.001)
 
     assert isinstance(run(model=Endless())[-1], Failed)
+
+
+class ForeignDatabase:
+    """The least that a foreign database may be, with its own kind of result and a path that is no file."""
+
+    id, path, tables = "shop", ":memory:", ()
+
+    def __init__(self, inner: Database, answer_with: Callable[..., Any]) -> None:
+        self.inner, self.answer_with = inner, answer_with
+
+    def schema(self, form: str = "listing") -> str:
+        return self.inner.schema(form)
+
+    def execute(self, sql: str, timeout_s: float = 30.0, max_rows: int = 1000) -> Any:
+        done = self.inner.execute(sql, timeout_s, max_rows)
+        return self.answer_with(
+            str(done.status), list(done.columns), [list(row) for row in done.rows], done.error, 0.0, done.truncated
+        )
+
+
+Plain = namedtuple("Plain", "status columns rows error elapsed_s truncated")
+
+
+@pytest.mark.parametrize("answer_with", [Execution, Plain])
+@pytest.mark.parametrize("verifier", [SpiderVerifier(), BirdVerifier(), AssertionVerifier(row_count=2)], ids=repr)
+def test_a_foreign_database_needs_only_what_the_contract_names(
+    shop: Database, store: MemoryStore, answer_with: Any, verifier: Verifier
+) -> None:
+    """It was called with ``cancel`` and ``max_bytes``, which only our own takes, and every episode failed with a
+    TypeError; a status given as its text was taken for none, and an error in a database without a file for a lost one.
+    """
+    database: Any = ForeignDatabase(shop, answer_with)
+    model = ScriptedModel(MISSING_COLUMN, WRONG_TOO, RIGHT)
+    events = list(run_episode(QUESTION, database, model, verifier, store, "merit", 0))
+    assert of(events, Executed)[0].error == "no such column: title"
+    assert of(events, Diagnosed)[0].failure_type is FailureType.SCHEMA_LINKING
+    assert all(isinstance(row, tuple) for event in of(events, Executed) for row in event.rows)
+    assert end(events).outcome is Outcome.CORRECT
+
+
+def test_what_a_foreign_verifier_says_is_kept_where_there_is_no_gold_to_quote(run: Any) -> None:
+    class Check:
+        def judge(self, *asked: Any) -> Verdict:
+            return Verdict(Outcome.EXECUTION_ERROR, "no such column: total", "check")
+
+    (diagnosed,) = of(run(WRONG, question=Question("How much?", "shop"), verifier=Check(), budget=0), Diagnosed)
+    assert diagnosed.message == "no such column: total"
+
+
+def test_a_verdict_or_status_may_be_given_as_text() -> None:
+    assert Verdict("CORRECT").outcome is Outcome.CORRECT  # type: ignore[arg-type]
+    assert Execution("TIMEOUT").status is Status.TIMEOUT  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="FINE"):
+        Verdict("FINE")  # type: ignore[arg-type]
 
 
 # Stopping

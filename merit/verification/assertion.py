@@ -38,6 +38,7 @@ class AssertionVerifier:
 
     oracle = False
     needs_person = False
+    keeps_gold = True
     name = "assertion"
 
     def __init__(

@@ -5,10 +5,11 @@ What this module does not know: when two results are equal.
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from merit.episode import Execution, Outcome, Question, Status, Verdict
 from merit.errors import DatabaseNotFound, GoldUnavailable
@@ -26,13 +27,27 @@ _KEPT_ROWS = 20_000
 
 class Verifier(Protocol):
     """Anything that judges. Optional: ``name``; ``needs_person`` (it asks a person about what executed);
-    ``oracle`` (gold judges)."""
+    ``oracle`` (gold judges); ``keeps_gold`` (no text it gives or raises quotes gold, so that it may be shown even
+    where the question has one)."""
 
     def judge(
         self, question: Question, database: Database, sql: str, execution: Execution | None = None
     ) -> Verdict:
         """The verdict on ``sql``. ``execution`` is its result if it was run already, perhaps truncated."""
         ...
+
+
+def run_statement(database: Database, sql: str, *, timeout_s: float, max_rows: int, **extras: Any) -> Execution:
+    """``sql`` on any database, a foreign one included: it gets those of ``extras`` (``cancel``, ``max_bytes``) that its
+    ``execute`` takes, and may answer with any object that has the fields of an ``Execution``."""
+    taken = inspect.signature(database.execute).parameters.values()
+    if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken):
+        extras = {name: value for name, value in extras.items() if name in {parameter.name for parameter in taken}}
+    found = database.execute(sql, timeout_s=timeout_s, max_rows=max_rows, **extras)
+    if isinstance(found, Execution) and isinstance(found.rows, tuple):
+        return found
+    rows = tuple(tuple(row) for row in found.rows)
+    return Execution(found.status, tuple(found.columns), rows, found.error, found.elapsed_s, found.truncated)
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,9 @@ class Caps:
     def run(self, database: Database, sql: str) -> Execution:
         """``sql`` on ``database`` within these limits; a file that has gone is an execution error."""
         try:
-            return database.execute(sql, timeout_s=self.timeout_s, max_rows=self.max_rows, max_bytes=self.max_bytes)
+            return run_statement(
+                database, sql, timeout_s=self.timeout_s, max_rows=self.max_rows, max_bytes=self.max_bytes
+            )
         except DatabaseNotFound:
             return Execution(Status.EXECUTION_ERROR, error="database not found")
 
@@ -78,7 +95,7 @@ class GoldRunner:
 
     def __init__(self, caps: Caps) -> None:
         self._caps = caps
-        self._results: OrderedDict[tuple[str, str], Execution] = OrderedDict()
+        self._results: OrderedDict[tuple[str, str, str], Execution] = OrderedDict()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -86,7 +103,7 @@ class GoldRunner:
 
     def run(self, database: Database, gold_sql: str) -> Execution:
         """The complete result of ``gold_sql``; ``GoldUnavailable`` where there is none."""
-        key = (str(database.path), gold_sql)
+        key = (database.id, str(database.path), gold_sql)
         with self._lock:
             if key in self._results:
                 self._results.move_to_end(key)

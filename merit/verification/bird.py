@@ -34,6 +34,7 @@ class BirdVerifier:
 
     oracle = True
     needs_person = False
+    keeps_gold = True
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ class ExecutionOnlyVerifier:
 
     oracle = False
     needs_person = False
+    keeps_gold = True
     name = "execution only"
 
     def __init__(self, timeout_s: float = Caps.timeout_s) -> None:

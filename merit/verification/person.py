@@ -28,6 +28,7 @@ class PersonVerifier:
 
     oracle = False
     needs_person = True
+    keeps_gold = True
     name = "person"
 
     def __init__(self, timeout_s: float = Caps.timeout_s) -> None:

@@ -50,6 +50,7 @@ class SpiderVerifier:
 
     oracle = True
     needs_person = False
+    keeps_gold = True
 
     def __init__(
         self,
