@@ -16,6 +16,7 @@ from itertools import islice
 import sqlglot
 
 from merit.answer_regions import answers, drop_reasoning, regions
+from merit.errors import BadInput
 from merit.prose import is_prose_line, prose_words
 from merit.sql_lexing import first_semicolon, is_blank, tokens
 
@@ -60,12 +61,12 @@ def extract_sql(text: str, mode: str = "product") -> str:
     first SQL or bare fence with one, else JSON, else the first place in the text where SQL begins. Prose that merely
     holds the word select is no SQL; trailing prose is cut. No statement, or more than one: "".
     ``published``: the rule of the paper's code, kept for comparison; it takes drafts and prose for SQL.
-    Any other mode raises ``ValueError``.
+    Any other mode raises ``BadInput``.
     """
     if mode == "published":
         return _published(text)
     if mode != "product":
-        raise ValueError(f"The extraction mode is product or published, not {mode!r}.")
+        raise BadInput(f"The extraction mode is product or published, not {mode!r}.")
     for content, trusted in islice(regions(drop_reasoning(text)), 4 * _MAX_TRIES):
         found = _in_region(content, trusted)
         if found is not None:

@@ -442,6 +442,11 @@ def test_what_a_foreign_verifier_says_is_kept_where_there_is_no_gold_to_quote(ru
     assert diagnosed.message == "no such column: total"
 
 
+def test_an_unknown_way_of_extraction_is_named(run: Any) -> None:
+    """The episode "ended unexpectedly (ValueError)", which tells nobody what to change."""
+    assert run(WRONG, extraction="guess")[-1] == Failed("The extraction mode is product or published, not 'guess'.")
+
+
 def test_a_verdict_or_status_may_be_given_as_text() -> None:
     assert Verdict("CORRECT").outcome is Outcome.CORRECT  # type: ignore[arg-type]
     assert Execution("TIMEOUT").status is Status.TIMEOUT  # type: ignore[arg-type]
