@@ -174,7 +174,7 @@ class DelimitedTable:
                     if row:
                         yield row
             except csv.Error as error:
-                where = f"The file cannot be read as CSV beyond line {reader.line_num}"
+                where = f"The file cannot be read as CSV at line {reader.line_num}"
                 if "field larger" in str(error):
                     raise Refused(
                         f"{where}: a cell is larger than {LONGEST_CELL:,} characters. Perhaps a quotation mark opens "

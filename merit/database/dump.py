@@ -62,9 +62,9 @@ IGNORED_PRAGMAS = frozenset(PRAGMAS.split())
 """Lines that dumps begin with and that say nothing about the data: passed over."""
 
 FOREIGN_WORDS = (
-    (re.compile(r"\bENGINE\s*=|\bAUTO_INCREMENT\b|^\s*LOCK TABLES\b|^\s*(/\*!|SET )", re.IGNORECASE), "MySQL"),
-    (re.compile(r"^\s*(COPY .* FROM stdin|SET |SELECT pg_catalog)|\bOWNER TO\b", re.IGNORECASE), "PostgreSQL"),
     (re.compile(r"^\s*(GO\b|USE \[|SET ANSI_NULLS)|\[dbo\]", re.IGNORECASE), "SQL Server"),
+    (re.compile(r"\bENGINE\s*=|\bAUTO_INCREMENT\b|^\s*(LOCK TABLES|/\*!|SET (NAMES|@))", re.IGNORECASE), "MySQL"),
+    (re.compile(r"^\s*(COPY .* FROM stdin|SET \w+ = |SELECT pg_catalog)|\bOWNER TO\b", re.IGNORECASE), "PostgreSQL"),
 )
 
 

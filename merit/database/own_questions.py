@@ -177,7 +177,7 @@ def _rows(text: str) -> Iterator[tuple[int, Any]]:
                 yield before + 1, dict(zip(names, row, strict=False))
             before = reader.line_num
     except csv.Error:
-        raise BadInput(f"The file cannot be read as CSV beyond line {reader.line_num}.") from None
+        raise BadInput(f"The file cannot be read as CSV at line {reader.line_num}.") from None
 
 
 def _record(line: int, fields: Any, database: Database, seen: dict[str, int]) -> OwnRecord | LineProblem:

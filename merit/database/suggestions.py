@@ -19,6 +19,8 @@ NAMES = frozenset({"name", "title", "label", "full name", "first name", "last na
 NUMBERS = ("int", "real", "float", "double", "num", "dec")
 TEXTS = ("char", "text", "clob", "string")
 KEY_LIKE = re.compile(r"(.*[ _])?(id|key|code|no|nr|uuid|index)", re.IGNORECASE)
+DATE_LIKE = re.compile(r"(.* )?(at|on|date|day|time|since|until|created|updated)", re.IGNORECASE)
+"""Names of columns whose values hardly repeat: nothing to count by."""
 SAME_IN_PLURAL = frozenset({"data", "news", "series", "species", "staff", "people", "information", "status"})
 
 
@@ -31,10 +33,18 @@ def suggest_questions(database: Database, n: int = 5) -> list[str]:
         for foreign in table.foreign_keys:
             pointed_at[foreign.table] = pointed_at.get(foreign.table, 0) + 1
     tables.sort(key=lambda table: (table.kind == "view", -pointed_at[table.name]))
-    kinds = [[question for table in tables[shift:] + tables[:shift] for question in ask(table)]
+    if not tables:
+        return []
+    kinds = [[question for table in _turned(tables, shift) for question in ask(table)]
              for shift, ask in enumerate(_KINDS)]  # fmt: skip
     mixed = [question for question in chain.from_iterable(zip_longest(*kinds)) if question]
     return list(dict.fromkeys(mixed))[:n]
+
+
+def _turned(tables: list[Table], by: int) -> list[Table]:
+    """The tables from another one on, so that each kind of question begins with its own."""
+    start = by % len(tables)
+    return tables[start:] + tables[:start]
 
 
 def _count(table: Table) -> Iterator[str]:
@@ -65,7 +75,7 @@ def _lists(table: Table) -> Iterator[str]:
 
 def _groups(table: Table) -> Iterator[str]:
     for column in _columns(table, TEXTS):
-        if words(column.name) not in NAMES:
+        if words(column.name) not in NAMES and not DATE_LIKE.fullmatch(words(column.name)):
             yield f"How many {plural(words(table.name))} are there for each {words(column.name)}?"
 
 

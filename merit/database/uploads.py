@@ -19,6 +19,7 @@ import re
 import secrets
 import shutil
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -48,6 +49,8 @@ UNKNOWN = "This database is not on this machine, or it is not yours."
 _INCOMING, _OUTGOING = ".incoming-", ".outgoing-"
 _DATABASE, _FACTS, _QUESTIONS, _SEEN = "database.sqlite", "upload.json", "questions.json", ".seen"
 _LONGEST_TITLE = 120
+_placing = threading.Lock()
+"""Held from choosing a free name for prompts until it is taken."""
 
 
 @dataclass(frozen=True)
@@ -123,16 +126,17 @@ def accept(staged: Staged, plan: TablePlan | None = None) -> Upload:
             if leftover != database:
                 leftover.unlink()
         database.chmod(0o400)
-        facts = {
-            "title": staged.title,
-            "kind": str(staged.kind),
-            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "database_id": _free_id(staged.owner, staged.title),
-            "report": asdict(report),
-        }
-        _write(folder / _FACTS, json.dumps(facts).encode("ascii"))
         id = secrets.token_hex(16)
-        folder.rename(home / id)
+        with _placing:
+            facts = {
+                "title": staged.title,
+                "kind": str(staged.kind),
+                "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "database_id": _free_id(staged.owner, staged.title),
+                "report": asdict(report),
+            }
+            _write(folder / _FACTS, json.dumps(facts).encode("ascii"))
+            folder.rename(home / id)
     return get(staged.owner, id)
 
 
