@@ -171,9 +171,13 @@ def forget_recordings(owner: str, database_id: str) -> int:
 
 def remove_upload(owner: str, id: str, store: MemoryStore) -> uploads.Upload:
     """Remove an upload, what it left in memory (``store``: the owner's private stream) and the recordings of its
-    episodes; what it was. Should the memory fail, the upload is still there, to try again."""
+    episodes; what it was. With the last upload of an owner the whole stream goes. Should the memory fail, the upload is
+    still there, to try again."""
     upload = uploads.get(owner, id)
-    store.forget_database(upload.database_id)
+    if len(uploads.list_of(owner)) == 1:
+        store.delete_stream()
+    else:
+        store.forget_database(upload.database_id)
     forget_recordings(owner, upload.database_id)
     return uploads.remove(owner, id)
 

@@ -12,7 +12,7 @@ import pytest
 from support import HashEncoder, ScriptedModel, answer, build_database, build_shop
 
 from merit import jobs, live, trace
-from merit.database import Database
+from merit.database import Database, uploads
 from merit.episode import Execution, FailureType, Outcome, Polarity, Question, Status
 from merit.errors import BadInput, MemoryUnavailable
 from merit.events import (
@@ -398,3 +398,48 @@ def test_an_execution_that_did_not_run_is_no_confirmation(shop: Database, store:
     for status in (Status.EXECUTION_ERROR, Status.TIMEOUT, Status.CANCELLED):
         with pytest.raises(BadInput):
             live.remember_correction(events, RIGHT_SQL, Execution(status), store, shop)
+
+
+def asked_of(owner: str, upload: uploads.Upload, stream: MemoryStore) -> None:
+    """One question on an upload, corrected at the second try: an entry and a recording."""
+    database = Database.open(upload.path, upload.database_id)
+    events = list(live.ask(request(database, owner), ScriptedModel(WRONG, RIGHT), stream))
+    assert isinstance(events[-1], EpisodeFinalised)
+
+
+def test_removing_an_upload_takes_its_memory_and_recordings_along(tmp_path: Path) -> None:
+    """Two uploads teach the same entry: what the first taught goes, what the second taught stays."""
+    data = build_shop(tmp_path / "source.sqlite").read_bytes()
+    stream = MemoryStore.open(settings().memory_uri, HashEncoder(), "private:ann")
+    first, second = (uploads.add("ann", data, name) for name in ("first.db", "second.db"))
+    for upload in (first, second):
+        asked_of("ann", upload, stream)
+    assert (stream.counts().entries, stream.counts().observations, len(live.history("ann"))) == (1, 2, 2)
+    assert live.remove_upload("ann", first.id, stream) == first
+    assert (stream.counts().entries, stream.counts().observations) == (1, 1)
+    assert [summary.database_id for summary in live.history("ann")] == [second.database_id]
+    assert uploads.list_of("ann") == [second]
+    live.remove_upload("ann", second.id, stream)
+    assert (stream.counts().observations, stream.next_position()) == (0, 0), "with the last upload the stream goes"
+    assert live.history("ann") == []
+
+
+def test_an_upload_of_somebody_else_is_not_removed(tmp_path: Path, store: MemoryStore) -> None:
+    upload = uploads.add("ann", build_shop(tmp_path / "source.sqlite").read_bytes(), "shop.db")
+    with pytest.raises(BadInput, match="not yours"):
+        live.remove_upload("bob", upload.id, store)
+    assert uploads.list_of("ann") == [upload]
+
+
+def test_memory_that_fails_keeps_the_upload(
+    tmp_path: Path, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = uploads.add("ann", build_shop(tmp_path / "source.sqlite").read_bytes(), "shop.db")
+
+    def fail() -> None:
+        raise MemoryUnavailable("The disk is full.")
+
+    monkeypatch.setattr(store, "delete_stream", fail)
+    with pytest.raises(MemoryUnavailable):
+        live.remove_upload("ann", upload.id, store)
+    assert uploads.get("ann", upload.id) == upload

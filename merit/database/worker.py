@@ -103,7 +103,7 @@ def message_of(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY
     if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes a name that is no UTF-8
-        return lossy(error.object)
+        return str(lossy(error.object))
     return str(error) or type(error).__name__
 
 

@@ -14,7 +14,6 @@ from merit import jobs, live
 from merit.database import uploads
 from merit.errors import BadInput, MemoryUnavailable, MeritError
 from merit.live import Request
-from merit.memory import MemoryStore
 from merit.models.loading import Loading
 from merit.ui import asking, catalogue
 
@@ -47,7 +46,7 @@ def belongings(id: str, owner: str, loading: Loading) -> Belongings:
 
 def remove(id: str, owner: str, loading: Loading) -> None:
     """Remove an upload for good. Memory and recordings go first: if one of them cannot, the upload stays in the list
-    and can be removed again. An entry that another upload of this owner taught as well is forgotten with it."""
+    and can be removed again."""
     upload = catalogue.find(id, owner).upload
     if upload is None:
         raise BadInput("A sample database cannot be removed.")
@@ -57,10 +56,9 @@ def remove(id: str, owner: str, loading: Loading) -> None:
     except MemoryUnavailable:
         if _recordings(id, owner):  # else nothing was asked of it, so nothing is remembered
             raise
+        uploads.remove(owner, upload.id)
     else:
-        _forget(id, store, last=len(uploads.list_of(owner)) == 1)
-    live.forget_recordings(owner, id)
-    uploads.remove(owner, upload.id)
+        live.remove_upload(owner, upload.id, store)
     asking.forget_opened()
 
 
@@ -87,14 +85,6 @@ def _expire(loading: Loading) -> None:
         uploads.expire(forget=forget)
     except (MeritError, OSError) as error:
         log.warning("Uploads of idle owners could not all be removed (%s); tried again later.", type(error).__name__)
-
-
-def _forget(id: str, store: MemoryStore, last: bool) -> None:
-    if last:
-        store.delete_stream()
-        return
-    for entry in store.entries(databases=[id]):
-        store.forget(entry.id)
 
 
 def _stop(id: str, owner: str) -> None:
