@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,38 @@ def test_one_file_or_folder_may_stay_open(tmp_path: Path) -> None:
     assert "Error" not in told(
         KERNEL + "open(sys.argv[1] + '/c.db', 'w'); os.remove(sys.argv[1] + '/c.db')", str(tmp_path), "one"
     )
+
+
+def test_a_worker_serves_behind_pythons_wall(tmp_path: Path) -> None:
+    """An operation that wants another file than the request's database ends the worker."""
+    program = (
+        "import sys\nfrom merit.database import worker\n"
+        "worker.OPERATIONS['execute'] = lambda request: eval(request['sql'])\nworker.serve()\n"
+    )
+
+    def served(sql: str) -> bytes:
+        body = json.dumps({"operation": "execute", "uri": mine, "sql": sql, "timeout_s": 5}).encode()
+        with subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=PACKAGE_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdin.write(len(body).to_bytes(4, "big") + body)
+            process.stdin.flush()
+            process.stdout.read(len(b"....") + len(b'{"ready":true}'))
+            head = process.stdout.read(4)
+            return process.stdout.read(int.from_bytes(head, "big")) if head else process.stderr.read()
+
+    mine, other = str(tmp_path / "a.db"), str(tmp_path / "b.db")
+    Path(mine).touch()
+    assert b"not allowed in this process: open" in served("open('/etc/passwd')")
+    assert b"not allowed in this process: sqlite3.connect" in served(f"worker.sqlite3.connect('{other}')")
+    assert b'"mine":true' in served(f"{{'mine': bool(worker.sqlite3.connect('{mine}'))}}")
 
 
 @linux

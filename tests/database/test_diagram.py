@@ -67,6 +67,15 @@ def test_forty_tables_show_keys_alone(build: Build) -> None:
     assert all(texts(box)[1:] == ["id  PK", "up  FK", "30 more"] for box in boxes.values())
 
 
+def test_a_column_that_is_pointed_to_is_drawn_though_it_is_no_key(build: Build) -> None:
+    script = "CREATE TABLE a(x, code UNIQUE, y); CREATE TABLE b(a REFERENCES a(code));" + "".join(
+        f"CREATE TABLE t{n}(c);" for n in range(20)
+    )
+    boxes, arrows = parts(diagram(Database.open(build(script))))
+    assert texts(boxes["t0"]) == ["a", "code", "2 more"]
+    assert arrows == [("t1:c0", "t0:c1")]
+
+
 def test_a_wide_table_is_cut_and_says_so(build: Build) -> None:
     script = f"CREATE TABLE a({', '.join(f'c{m}' for m in range(1999))}, id INTEGER PRIMARY KEY)"
     ((box,), _) = (list(found) for found in parts(diagram(Database.open(build(script)))))

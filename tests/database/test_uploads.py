@@ -300,6 +300,21 @@ def test_many_at_once(shop: bytes) -> None:
     assert {upload.id for upload in uploads.list_of(ANN)} == {upload.id for upload in made[1::2]}
 
 
+def test_two_at_once_get_two_names_for_prompts(shop: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each looked which names are free before the other had taken its own; removing one forgot the other's memory."""
+    free_id = uploads._free_id
+
+    def slowly(owner: str, title: str) -> str:
+        found = free_id(owner, title)
+        time.sleep(0.2)
+        return found
+
+    monkeypatch.setattr(uploads, "_free_id", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(lambda _: uploads.add(ANN, shop, "same.db"), range(2)))
+    assert {upload.database_id for upload in made} == {"same", "same_2"}
+
+
 def test_facts_that_cannot_be_read_are_no_upload(shop: bytes) -> None:
     upload = uploads.add(ANN, shop, "a.db")
     facts = upload.path.with_name("upload.json")
