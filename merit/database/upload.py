@@ -218,7 +218,8 @@ def _checked(file: Path, size: int, timeout_s: float) -> Report:
         return Report(False, unreadable(str(error)), size=size)
     log_missing = wal_mode(file)  # a copy that took its log in is in write-ahead mode no more
     if not tables:
-        return Report(False, LOG_MISSING if log_missing else NO_TABLES, size=size, findings=problems)
+        unread = f"No table of the database can be read. {problems[0]}" if problems else NO_TABLES
+        return Report(False, LOG_MISSING if log_missing else unread, size=size, findings=problems)
     findings = (*problems, *([LOG_MISSING] if log_missing else []))
     return Report(True, "", tuple(table.name for table in tables), size, findings)
 

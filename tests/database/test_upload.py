@@ -168,6 +168,14 @@ def test_no_tables_is_said(tmp_path: Path) -> None:
     assert database.schema() == "Database: bare"
 
 
+def test_tables_that_cannot_be_read_are_not_said_to_be_absent(build: Build) -> None:
+    path = build("CREATE TABLE abcde(v)")
+    path.write_bytes(path.read_bytes().replace(b"abcde", b"a\xff\xfe\x80e"))
+    report = check_upload(path)
+    assert not report.ok
+    assert report.reason.startswith("No table of the database can be read. The table a")
+
+
 def test_missing_and_strange_paths(tmp_path: Path) -> None:
     with pytest.raises(DatabaseNotFound, match="no database at"):
         Database.open(tmp_path / "none.sqlite")
