@@ -34,7 +34,28 @@ from merit.strategy import STRATEGIES
 
 TABLES = [f"table_{number}" for number in range(300)]
 COLUMNS = [f"column_{number}" for number in range(3000)]
-WORDS = "how many which what list show all the of for with name average number each most before after city year".split()
+WORDS = [
+    "how",
+    "many",
+    "which",
+    "what",
+    "list",
+    "show",
+    "all",
+    "the",
+    "of",
+    "for",
+    "with",
+    "name",
+    "average",
+    "number",
+    "each",
+    "most",
+    "before",
+    "after",
+    "city",
+    "year",
+]
 TYPES = [FailureType.RESULT_MISMATCH] * 6 + [FailureType.SCHEMA_LINKING] * 3 + [FailureType.SYNTAX]
 SCHEMAS = [
     f"Database: db_{number}\n\n"

@@ -112,7 +112,7 @@ class Postings:
     """For each token the rows that hold it and how often. Immutable segments for big batches, a tail for the rest."""
 
     def __init__(self) -> None:
-        self._segments: list[tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]] = []
+        self._segments: list[tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32], NDArray[Any]]] = []
         self._tail: dict[str, tuple[array[int], array[int]]] = {}
 
     def extend(self, first_row: int, terms: pa.Array, counts: pa.Array) -> None:
@@ -128,7 +128,7 @@ class Postings:
         sizes = np.diff(terms.offsets.to_numpy())
         by_row = csr_array(
             (
-                counts.flatten().to_numpy().astype(np.int32, copy=False),
+                _narrow(counts.flatten().to_numpy()),
                 encoded.indices.to_numpy().astype(np.int32, copy=False),
                 np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
             ),
@@ -138,9 +138,9 @@ class Postings:
         tokens = {token: number for number, token in enumerate(encoded.dictionary.to_pylist())}
         self._segments.append((tokens, by_token.indptr, by_token.indices + np.int32(first_row), by_token.data))
 
-    def of(self, token: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def of(self, token: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Rows (each once, in no promised order) and counts of one token."""
-        found: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+        found: list[tuple[NDArray[np.int32], NDArray[Any]]] = []
         for tokens, starts, rows, counts in self._segments:
             number = tokens.get(token)
             if number is not None:
@@ -154,6 +154,11 @@ class Postings:
         if not found:
             return np.empty(0, np.int32), np.empty(0, np.int32)
         return np.concatenate([rows for rows, _ in found]), np.concatenate([counts for _, counts in found])
+
+
+def _narrow(counts: NDArray[np.int32]) -> NDArray[Any]:
+    """A quarter of the memory where no token occurs more than 255 times in a text."""
+    return counts.astype(np.uint8 if int(counts.max(initial=0)) < 256 else np.int32)
 
 
 class Texts:

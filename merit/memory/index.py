@@ -27,17 +27,10 @@ from numpy.typing import NDArray
 from merit.episode import FailureType, Polarity
 from merit.memory.columns import Column, Postings, Texts, Vectors
 from merit.memory.entry import EntryView, MemoryEntry, Observation
-from merit.memory.rows import key
+from merit.memory.rows import key, short
 
 Rows = NDArray[np.int32]
 Mask = NDArray[np.bool_]
-
-
-class Codes(dict[str, int]):
-    """Small whole numbers for texts, in order of first sight."""
-
-    def code(self, text: str) -> int:
-        return self.setdefault(text, len(self))
 
 
 class Index:
@@ -58,9 +51,10 @@ class Index:
         self.allocated: dict[str, int] = {}
         self.tags: dict[str, tuple[int, Rows]] = {}
         self.forgotten_episodes: set[str] = set()
-        self.entries, self.questions, self.databases, self._schemas = Codes(), Codes(), Codes(), Codes()
+        self.entries: dict[str, int] = {}
+        self._schemas: dict[str, int] = {}
         self._sequence, self._position, self._visible_from = Column(np.int64), Column(np.int64), Column(np.int64)
-        self._entry, self._question, self._database = Column(np.int32), Column(np.int32), Column(np.int32)
+        self._entry, self._question, self._database = Column(np.int32), Column(np.int64), Column(np.int64)
         self._type, self._positive, self._alive = Column(np.int8), Column(np.bool_), Column(np.bool_)
         self._forgotten, self._length, self._schema = Column(np.bool_), Column(np.int32), Column(np.int32)
         self._ids, self._uses = Column("S64"), Column(np.int32)
@@ -86,11 +80,12 @@ class Index:
         return self._visible_from.values
 
     @property
-    def question(self) -> Rows:
+    def question(self) -> NDArray[np.int64]:
+        """``rows.short`` of the question's key; likewise ``database``."""
         return self._question.values
 
     @property
-    def database(self) -> Rows:
+    def database(self) -> NDArray[np.int64]:
         return self._database.values
 
     @property
@@ -144,7 +139,7 @@ class Index:
 
     def remembered_of(self, database: str) -> list[str]:
         """The keys of all episodes that left an observation on a database (its key) and were not forgotten yet."""
-        rows: list[int] = np.flatnonzero(self.database == self.databases.get(database, -1)).tolist()
+        rows: list[int] = np.flatnonzero(self.database == short([database])).tolist()
         return sorted({*map(self._episode, rows)} - self.forgotten_episodes)
 
     def forgotten(self) -> list[int]:
@@ -235,8 +230,8 @@ class Index:
         self._position.extend(position)
         self._visible_from.extend(np.maximum(np.maximum(position + 1, floor), counters))
         self._sequence.extend(rows["_rowid"].to_numpy().astype(np.int64))
-        self._question.extend([self.questions.code(text) for text in rows["question"].to_pylist()])
-        self._database.extend([self.databases.code(text) for text in rows["database"].to_pylist()])
+        self._question.extend(short(rows["question"].to_pylist()))
+        self._database.extend(short(rows["database"].to_pylist()))
         self._type.extend([self.type_codes[text] for text in rows["failure_type"].to_pylist()])
         self._positive.extend([text == Polarity.POSITIVE for text in rows["polarity"].to_pylist()])
         self._schema.extend(self._schema_codes(rows["schema"].chunk(0)))
@@ -252,7 +247,7 @@ class Index:
             self._repeated = None
 
     def _entry_code(self, identity: str) -> int:
-        code = self.entries.code(identity)
+        code = self.entries.setdefault(identity, len(self.entries))
         if code == len(self._ids.values):
             self._ids.extend([identity.encode()])
             self._uses.extend([0])
@@ -263,7 +258,7 @@ class Index:
         encoded = texts.dictionary_encode()
         codes = []
         for text in encoded.dictionary.to_pylist():
-            code = self._schemas.code(key(text))
+            code = self._schemas.setdefault(key(text), len(self._schemas))
             if code == len(self._schema_texts):
                 self._schema_texts.append(json.loads(text))
             codes.append(code)
@@ -304,7 +299,7 @@ class Index:
 
     def _forget_database(self, database: str, episodes: list[str]) -> None:
         self.forgotten_episodes.update(episodes)  # their rows may be erased by now
-        rows = np.flatnonzero(self.database == self.databases.get(database, -1))
+        rows = np.flatnonzero(self.database == short([database]))
         for row in rows[~self._forgotten.values[rows]].tolist():
             episode = self._episode(row)
             self.forgotten_episodes.add(episode)

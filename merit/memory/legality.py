@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from merit.memory.rows import short
+
 if TYPE_CHECKING:
     from merit.memory.entry import EntryView
     from merit.memory.index import Index, Mask, Rows
@@ -44,11 +46,11 @@ def legal(
     if before is not None:
         mask &= index.visible_from <= before
     if exclude_question is not None:
-        mask &= index.question != index.questions.get(exclude_question, -1)
+        mask &= index.question != short([exclude_question])
     if databases is not None:
-        mask &= np.isin(index.database, [index.databases.get(name, -1) for name in databases])
+        mask &= np.isin(index.database, short(databases))
     if other_databases is not None:
-        mask &= ~np.isin(index.database, [index.databases.get(name, -1) for name in other_databases])
+        mask &= ~np.isin(index.database, short(other_databases))
     return mask
 
 

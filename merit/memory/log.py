@@ -29,7 +29,7 @@ from merit.errors import MemoryUnavailable
 from merit.memory.entry import FORMAT_VERSION
 
 TABLE = "observations"
-CHUNK = 32_768
+CHUNK = 4096
 """Rows read at once when a memory is opened."""
 
 RETENTION = timedelta(minutes=10)
