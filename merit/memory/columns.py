@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-BLOCK = 4096
+BLOCK = 16384
 """Rows of one block of vectors."""
 
 BIG = 64
@@ -92,20 +92,15 @@ class Vectors:
             out[start : start + 1024] = part.sum(axis=1)
         return out
 
-    def approximate(self, rows: NDArray[np.int32], query: NDArray[np.float32]) -> tuple[NDArray[np.float64], float]:
-        """Inner products in float32 by BLAS, and a bound on their error (summation in any order)."""
-        if len(rows) < self._size // 4:
-            scores = self.gather(rows) @ query
-        else:
-            whole = np.empty(len(self._blocks) * BLOCK, np.float32)
-            for number, block in enumerate(self._blocks):
-                filled = min(BLOCK, self._size - number * BLOCK)
-                np.matmul(block[:filled], query, out=whole[number * BLOCK : number * BLOCK + filled])
-            scores = whole[rows]
+    def approximate(self, query: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+        """Inner products of all rows in float32 by BLAS, and a bound on their error (summation in any order)."""
+        scores = np.empty(self._size, np.float32)
+        for number, block in enumerate(self._blocks):
+            part = scores[number * BLOCK : (number + 1) * BLOCK]
+            np.matmul(block[: len(part)], query, out=part)
         unit = (self.dimension + 2) * 2.0**-24
-        return scores.astype(np.float64), unit / (1 - unit) * self.norm * float(
-            np.linalg.norm(query.astype(np.float64))
-        ) + 1e-30
+        length = float(np.linalg.norm(query.astype(np.float64)))
+        return scores, unit / (1 - unit) * self.norm * length + 1e-30
 
 
 class Postings:
@@ -114,9 +109,11 @@ class Postings:
     def __init__(self) -> None:
         self._segments: list[tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32], NDArray[Any]]] = []
         self._tail: dict[str, tuple[array[int], array[int]]] = {}
+        self._common: dict[str, NDArray[Any]] = {}
 
     def extend(self, first_row: int, terms: pa.Array, counts: pa.Array) -> None:
         """Append rows from ``first_row`` on: one list of distinct tokens and one of their counts for each row."""
+        self._common.clear()
         if len(terms) < BIG:
             for row, (tokens, times) in enumerate(zip(terms.to_pylist(), counts.to_pylist(), strict=True), first_row):
                 for token, count in zip(tokens, times, strict=True):
@@ -154,6 +151,18 @@ class Postings:
         if not found:
             return np.empty(0, np.int32), np.empty(0, np.int32)
         return np.concatenate([rows for rows, _ in found]), np.concatenate([counts for _, counts in found])
+
+    def common(self, token: str, size: int) -> NDArray[Any] | None:
+        """Counts of a token for each of ``size`` rows, kept until the next row comes; None for a token that fewer
+        than a quarter of the rows hold, whose posting list is the shorter way."""
+        if token not in self._common:
+            rows, counts = self.of(token)
+            if len(rows) * 4 < size:
+                return None
+            column = np.zeros(size, counts.dtype)
+            column[rows] = counts
+            self._common[token] = column
+        return self._common[token]
 
 
 def _narrow(counts: NDArray[np.int32]) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,17 +40,41 @@ def bm25(index: Index, rows: Rows, tokens: list[str]) -> Floats:
     lengths = index.length[rows].astype(np.float64)
     mean = float(lengths.sum()) / len(rows)
     damping = K1 * (1 - B + B * lengths / mean) if mean else np.full(len(rows), K1)
-    place = np.full(index.size, -1, np.int32)
-    place[rows] = np.arange(len(rows), dtype=np.int32)
+    where = rows.astype(np.intp)  # once, not once a token
+    place: Rows | None = None
+    steady: Counter[int] = Counter()
     for token, times in Counter(tokens).items():
-        holders, counts = index.postings.of(token)
-        at = place[holders]
+        column = index.postings.common(token, index.size)
+        if column is not None:
+            counts = column.take(where)
+            fewest = int(counts.min())
+            if fewest and fewest == int(counts.max()):  # the same in every text: words of the form, not of the case
+                steady[fewest] += times
+                continue
+            holders = int(np.count_nonzero(counts))
+            if holders:
+                scores += _weighed(counts.astype(np.float64), damping, times, holders, len(rows))
+            continue
+        if place is None:
+            place = np.full(index.size, -1, np.int32)
+            place[rows] = np.arange(len(rows), dtype=np.int32)
+        found, counts = index.postings.of(token)
+        at = place[found]
         inside = at >= 0
         at, often = at[inside], counts[inside].astype(np.float64)
         if len(at):
-            idf = math.log(1 + (len(rows) - len(at) + 0.5) / (len(at) + 0.5))
-            scores[at] += times * (idf * (often * (K1 + 1) / (often + damping[at])))
+            scores[at] += _weighed(often, damping[at], times, len(at), len(rows))
+    for count, times in steady.items():
+        scores += _weighed(np.full(len(rows), float(count)), damping, times, len(rows), len(rows))
     return scores
+
+
+def _weighed(often: Floats, damping: Floats, times: int, holders: int, size: int) -> Floats:
+    """``times · IDF · tf·(k1 + 1)/(tf + damping)``, in the memory of ``often``."""
+    idf = math.log(1 + (size - holders + 0.5) / (holders + 0.5))
+    often /= often + damping
+    often *= times * idf * (K1 + 1)
+    return often
 
 
 def min_max(scores: Floats, low: float, high: float, flat_pool_score: float) -> Floats:
@@ -70,15 +95,25 @@ class Weights:
     bonus: float = 0.0
 
 
+class Asked:
+    """What is asked, for all pools of one retrieval: the query's tokens and its vector (float32, d)."""
+
+    def __init__(self, index: Index, tokens: list[str], vector: NDArray[np.float32]) -> None:
+        self.index, self.tokens, self.vector = index, tokens, vector
+
+    @cached_property
+    def rough(self) -> tuple[NDArray[np.float32], float]:
+        """Dense scores of all rows of the index within an error; computed once for all pools."""
+        return self.index.vectors.approximate(self.vector)
+
+
 @dataclass(frozen=True)
 class Ranking:
-    """One pool for one query: ``rows`` of the index, ``tokens`` and ``vector`` (float32, d) of the query text,
-    ``same_type[i]``: row i has the query's failure type. Answers are pairs of row and scores, best first."""
+    """One pool for one query: ``rows`` of the index; ``same_type[i]``: row i has the query's failure type.
+    Answers are pairs of row and scores, best first."""
 
-    index: Index
+    asked: Asked
     rows: Rows
-    tokens: list[str]
-    vector: NDArray[np.float32]
     same_type: NDArray[np.bool_]
     weights: Weights
 
@@ -87,7 +122,8 @@ class Ranking:
         if len(self.rows) <= max(SMALL, k) or not self.weights.dense:
             return self.everything()[:k]
         words = self._words()
-        rough, error = self.index.vectors.approximate(self.rows, self.vector)
+        everywhere, error = self.asked.rough
+        rough = everywhere[self.rows].astype(np.float64)
         low = float(self._dense(np.flatnonzero(rough <= rough.min() + 2 * error)).min())
         high = float(self._dense(np.flatnonzero(rough >= rough.max() - 2 * error)).max())
         span = high - low if high > low else math.inf
@@ -108,12 +144,12 @@ class Ranking:
     def _dense(self, chosen: NDArray[np.intp]) -> Floats:
         if not self.weights.dense:
             return np.zeros(len(chosen))
-        return self.index.vectors.exact(self.rows[chosen], self.vector)
+        return self.asked.index.vectors.exact(self.rows[chosen], self.asked.vector)
 
     def _words(self) -> tuple[Floats, Floats]:
         if not self.weights.bm25:
             return np.zeros(len(self.rows)), np.zeros(len(self.rows))
-        scores = bm25(self.index, self.rows, self.tokens)
+        scores = bm25(self.asked.index, self.rows, self.asked.tokens)
         return scores, min_max(scores, float(scores.min()), float(scores.max()), self.weights.flat_pool_score)
 
     def _final(self, dense: Floats, words: Floats, same_type: NDArray[np.bool_]) -> Floats:
@@ -129,7 +165,7 @@ class Ranking:
         if not self.weights.dense:
             dense = np.zeros(len(chosen))
         final = self._final(dense, words[chosen], same_type)
-        ids = self.index.ids(rows)
+        ids = self.asked.index.ids(rows)
         keys = (ids, ~same_type, *(-rounded(scores) for scores in (words[chosen], dense, final)))
         order = np.lexsort(keys)
         values = (scores[order].tolist() for scores in (dense, words[chosen], final, dense_raw, words_raw[chosen]))

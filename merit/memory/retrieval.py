@@ -179,10 +179,11 @@ class _Search:
     """One query against the pools of one view."""
 
     def __init__(self, index: Index, query: RetrievalQuery, strategy: Strategy, vector: NDArray[np.float32]) -> None:
+        from merit.memory.ranking import Asked
         from merit.memory.texts import tokenise
 
-        self.index, self.query, self.strategy, self.vector = index, query, strategy, vector
-        self.tokens = tokenise(query.text)
+        self.index, self.query, self.strategy = index, query, strategy
+        self.asked = Asked(index, tokenise(query.text), vector)
         self.type_code = index.type_codes[query.failure_type]
         reliable = strategy.type_filter is TypeFilter.RELIABILITY
         self.hard = strategy.type_filter is TypeFilter.HARD or (reliable and query.failure_type in strategy.hard_types)
@@ -217,7 +218,7 @@ class _Search:
 
         strategy = self.strategy
         weights = Weights(strategy.dense_weight, strategy.bm25_weight, strategy.flat_pool_score, self.bonus)
-        return Ranking(self.index, rows, self.tokens, self.vector, same_type, weights)
+        return Ranking(self.asked, rows, same_type, weights)
 
     def _shuffled(self, ranking: Ranking, polarity: str) -> list[tuple[int, Candidate]]:
         """Sorted by id, then shuffled with the seed of the spec; all scores are 0."""

@@ -90,16 +90,16 @@ def test_equal_vectors_have_equal_scores_in_any_batch() -> None:
     dice = np.random.default_rng(0)
     same, query = dice.normal(size=384).astype(np.float32), dice.normal(size=384).astype(np.float32)
     vectors = Vectors(384)
-    rows = dice.normal(size=(5000, 384)).astype(np.float32)
-    places = [0, 1, 7, 4095, 4096, 4999]
+    rows = dice.normal(size=(20_000, 384)).astype(np.float32)
+    places = [0, 1, 7, 16383, 16384, 19999]
     rows[places] = same
     vectors.extend(rows)
-    scores = vectors.exact(np.arange(5000, dtype=np.int32), query)
+    scores = vectors.exact(np.arange(20_000, dtype=np.int32), query)
     assert len(set(scores[places].tolist())) == 1
     for place in places:
         assert vectors.exact(np.array([place], np.int32), query)[0] == scores[0]
         assert vectors.exact(np.array([3, place, 5], np.int32), query)[1] == scores[0]
-    rough, error = vectors.approximate(np.arange(5000, dtype=np.int32), query)
+    rough, error = vectors.approximate(query)
     assert np.abs(rough - scores).max() <= error
 
 
