@@ -324,8 +324,11 @@ class MemoryStore:
 
     def _fold(self, version: int, own: pa.Table | None = None) -> None:
         self._index.allocated.clear()
+        whole = not self._index.next_sequence
         for last, rows in self._log.read(self._key, self._index.next_sequence, own):
             self._index.apply(rows, last + 1)
+        if whole:
+            pa.default_memory_pool().release_unused()  # a fifth of what opening took
         self._version = version
 
     def _rebuild(self) -> None:

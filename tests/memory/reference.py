@@ -69,6 +69,12 @@ class Model:
                 seen.alive, seen.forgotten = False, True
                 self.forgotten_episodes.add(seen.entry.episode_id)
 
+    def forget_database(self, database: str) -> None:
+        for seen in self.log:
+            if seen.entry.database_id == database:
+                seen.alive, seen.forgotten = False, True
+                self.forgotten_episodes.add(seen.entry.episode_id)
+
     def tag(self, name: str) -> None:
         self.tags[name] = [seen.alive for seen in self.log]
 

@@ -43,6 +43,7 @@ STEPS = st.one_of(
     st.tuples(st.just("next_position"), st.none()),
     st.tuples(st.just("retract"), st.integers(0, 30).map(lambda number: f"e{number}")),
     st.tuples(st.just("forget"), entries().map(lambda made: made.id)),
+    st.tuples(st.just("forget_database"), st.sampled_from(DATABASES)),
     st.tuples(st.just("tag"), st.sampled_from(["a", "b'"])),
     st.tuples(st.just("restore"), st.sampled_from(["a", "b'"])),
 )
