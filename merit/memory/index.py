@@ -18,6 +18,7 @@ What this module does not know: which observations a question may see (``legalit
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -225,7 +226,7 @@ class Index:
                 self._living[episode] = row
         self._alive.extend(lives)
         self._forgotten.extend(np.zeros(len(lives), np.bool_))
-        codes = [self._entry_code(identity) for identity in rows["entry"].to_pylist()]
+        codes = self._entry_codes(rows["entry"].to_pylist())
         self._entry.extend(codes)
         self._position.extend(position)
         self._visible_from.extend(np.maximum(np.maximum(position + 1, floor), counters))
@@ -246,13 +247,14 @@ class Index:
         if bool((self._uses.values[codes] > 1).any()):
             self._repeated = None
 
-    def _entry_code(self, identity: str) -> int:
-        code = self.entries.setdefault(identity, len(self.entries))
-        if code == len(self._ids.values):
-            self._ids.extend([identity.encode()])
-            self._uses.extend([0])
-        self._uses.values[code] += 1
-        return code
+    def _entry_codes(self, identities: list[str]) -> NDArray[np.intp]:
+        known = len(self.entries)
+        codes = np.array([self.entries.setdefault(identity, len(self.entries)) for identity in identities], np.intp)
+        fresh = list(islice(self.entries, known, None))  # a dict keeps the order of insertion
+        self._ids.extend(np.array(fresh, "S64"))
+        self._uses.extend(np.zeros(len(fresh), np.int32))
+        np.add.at(self._uses.values, codes, 1)
+        return codes
 
     def _schema_codes(self, texts: pa.Array) -> NDArray[np.int32]:
         encoded = texts.dictionary_encode()

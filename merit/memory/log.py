@@ -29,7 +29,7 @@ from merit.errors import MemoryUnavailable
 from merit.memory.entry import FORMAT_VERSION
 
 TABLE = "observations"
-CHUNK = 4096
+CHUNK = 2048
 """Rows read at once when a memory is opened."""
 
 RETENTION = timedelta(minutes=10)
@@ -110,7 +110,8 @@ class Log:
         for start in range(0, len(ids), CHUNK):
             chunk = ids[start : start + CHUNK]
             rows = self._take(chunk)
-            yield chunk[-1], rows.filter(pc.equal(rows["stream"], stream))
+            of_stream = pc.equal(rows["stream"], stream)
+            yield chunk[-1], rows if pc.all(of_stream).as_py() else rows.filter(of_stream)
 
     def erase(self, stream: str, row_ids: Sequence[int] | None, before: int) -> None:
         """Remove rows of a stream below row id ``before`` (all, or these) from the disk, old versions included."""
@@ -169,7 +170,8 @@ class Log:
         """The rows of these ids, in order; those that were erased are left out."""
         with self._lock:
             rows = self._speak("read", lambda: self._table.take_row_ids(ids).with_row_id().to_arrow())
-        return rows.sort_by("_rowid")
+        found = rows["_rowid"].to_numpy()
+        return rows if bool((found[1:] > found[:-1]).all()) else rows.sort_by("_rowid")
 
     def _speak(self, done: str, work: Callable[[], Any]) -> Any:
         """Do it; after a conflict with another process look at the newest version and try again; else say why."""
