@@ -10,12 +10,26 @@ from merit.errors import MeritError
 from merit.events import Failed
 from merit.models import loading as models
 from merit.settings import settings
-from merit.ui import asking, catalogue, correction, inputs, judging, notice, owner, panels, share, status, watching
+from merit.ui import (
+    asking,
+    catalogue,
+    correction,
+    inputs,
+    judging,
+    leaving,
+    notice,
+    owner,
+    panels,
+    share,
+    status,
+    watching,
+)
 from merit.ui.state import Key, Param
 from merit.ui.story import fold
 
 me = owner.current()
 loading = models.start(settings().model, settings().encoder)
+leaving.expire(loading)
 inputs.restore(me)
 
 # What is on the page: the episode of this session, of the URL, or the one that still runs.

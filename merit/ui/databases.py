@@ -23,6 +23,8 @@ from merit.ui.text import count, escape, label, visible
 ASK_PAGE = "pages/ask.py"
 SUGGESTED = 4
 FINDINGS_SHOWN = 4
+ALL = ""
+"""Stands for all tables in the list of those to draw."""
 
 
 def restore(listed: Sequence[Listed]) -> None:
@@ -123,13 +125,18 @@ def diagram(entry: Listed, database: Database) -> None:
     linked = sum(len(table.foreign_keys) for table in database.tables)
     words = f"{count(len(database.tables), 'table')} and {count(linked, 'foreign key')}"
     ink = theme.TEXT[1] if theme.is_dark() else theme.TEXT[0]
-    brief = len(database.tables) > dot.ALL_COLUMNS_UP_TO
-    st.caption(
-        f"{words}. An arrow goes from a foreign key to what it points to."
-        + (" Key columns only; all of them are under Tables." if brief else "")
-    )
+    st.caption(f"{words}. An arrow goes from a foreign key to what it points to.")
+    drawn = database
+    if len(database.tables) > dot.ALL_COLUMNS_UP_TO:
+        around = st.selectbox(
+            "Draw",
+            [ALL, *(table.name for table in database.tables)],
+            format_func=lambda name: "all tables, key columns only" if name == ALL else f"around {visible(name)}",
+            key=f"{Key.AROUND}-{entry.id}",
+        )
+        drawn = looking.around(database, around) if around != ALL else database
     with st.container(key="diagram"):
-        st.graphviz_chart(dot.diagram(database, ink), alt=f"Diagram of {words} of {visible(entry.title)}")
+        st.graphviz_chart(dot.diagram(drawn, ink), alt=f"Diagram of {words} of {visible(entry.title)}")
 
 
 def tables(entry: Listed, database: Database) -> None:

@@ -195,10 +195,11 @@ def options(database_id: str, database: Database | None, owner: str) -> Draft:
                 "Most repairs", 0, 7, key=Key.BUDGET, help="With 0 the first answer stands and nothing is stored."
             )
         judge = Judge(state[Key.JUDGE])
-        with st.popover(
-            f"Who judges: {_JUDGES[judge][0].lower().replace('i do', 'I do')}", type="tertiary", key="judges"
-        ):
-            expectation = _judges(judges)
+        own = catalogue.stream(database_id, owner) != catalogue.SHARED
+        title = _judge_words(judge, own)[0]
+        word = title if title.startswith("I ") else title[0].lower() + title[1:]
+        with st.popover(f"Who judges: {word}", type="tertiary", key="judges"):
+            expectation = _judges(judges, own)
         if judge is Judge.SAMPLE:
             st.html(f'<span class="m-oracle" title="{escape(ORACLE)}">oracle-assisted</span>', width="content")
         if database is not None:
@@ -216,6 +217,7 @@ def options(database_id: str, database: Database | None, owner: str) -> Draft:
 
 
 ORACLE = "The reference answer tells whether an attempt is right. This is not autonomous correction."
+_OWN_JUDGE = ("Your SQL for it", "Oracle-assisted: the SQL you brought for this question decides.")
 _HINT_HELP = "Knowledge the schema does not hold, such as “a late loan is one returned after its due date”."
 
 
@@ -246,12 +248,17 @@ def _strategy() -> None:
     )
 
 
-def _judges(judges: list[Judge]) -> Expectation:
+def _judge_words(judge: Judge, own: bool) -> tuple[str, str]:
+    """Title and description of a judge; ``own``: the questions with an answer are those the person brought."""
+    return _OWN_JUDGE if own and judge is Judge.SAMPLE else _JUDGES[judge]
+
+
+def _judges(judges: list[Judge], own: bool) -> Expectation:
     st.radio(
         "Who judges",
         judges,
-        format_func=lambda judge: _JUDGES[judge][0],
-        captions=[_JUDGES[judge][1] for judge in judges],
+        format_func=lambda judge: _judge_words(judge, own)[0],
+        captions=[_judge_words(judge, own)[1] for judge in judges],
         key=Key.JUDGE,
     )
     if st.session_state[Key.JUDGE] != Judge.ASSERTION:

@@ -5,6 +5,7 @@ What this module does not know: streamlit, whose database it is.
 
 from __future__ import annotations
 
+import copy
 import time
 from functools import lru_cache
 
@@ -38,6 +39,20 @@ def row_counts(database: Database) -> dict[str, int | None]:
 def findings(database: Database) -> tuple[Finding, ...]:
     """What is worth knowing before one asks."""
     return health(database)
+
+
+def around(database: Database, table: str) -> Database:
+    """The database seen as one table and those it points to or that point to it."""
+    near = {table}
+    for other in database.tables:
+        targets = {key.table for key in other.foreign_keys}
+        if other.name == table:
+            near |= targets
+        elif table in targets:
+            near.add(other.name)
+    seen = copy.copy(database)
+    seen.tables = tuple(other for other in database.tables if other.name in near)
+    return seen
 
 
 def forget() -> None:

@@ -53,6 +53,7 @@ class Key(StrEnum):
     WANTED = "wanted"
     ASK_ABOUT = "ask_about"
     TABLE = "table"
+    AROUND = "around"
     DATABASE_TABS = "database_tabs"
     UPLOAD = "upload"
     UPLOAD_TURN = "upload_turn"
