@@ -84,9 +84,7 @@ def _published(text: str) -> str:
         content = content[start:end] if end >= 0 else content
     found = re.search(r"\b(?:WITH|SELECT)\b", content, re.IGNORECASE)
     sql = content[found.start() :] if found else content
-    stray = re.search(
-        r"</?(?:answer|reflection)>|(?:^|\n)[^\S\n]*(?:Human|Assistant)\s{0,100}:", sql, re.IGNORECASE
-    )
+    stray = re.search(r"</?(?:answer|reflection)>|(?:^|\n)[^\S\n]*(?:Human|Assistant)\s{0,100}:", sql, re.IGNORECASE)
     sql = sql[: stray.start()].strip() if stray else sql.strip()
     end_of_sql = first_semicolon(sql)
     if end_of_sql is None:

@@ -111,7 +111,7 @@ def test_the_statement_is_found_in_every_wrapping(shape: str) -> None:
 
 
 AS_WRITTEN = [
-    "SELECT `name` FROM [crew list] WHERE \"age\" > 3",
+    'SELECT `name` FROM [crew list] WHERE "age" > 3',
     "select  name\n\tfrom crew   where 1=1",
     "SELECT name, FROM crew",
     "SELECT 'a;b' FROM crew",

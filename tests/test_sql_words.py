@@ -30,7 +30,10 @@ READ = [
             "c is not among (show c; Taken from u).",
         ),
     ),
-    ("SELECT avg(price) FROM t, u", ("Show the average of price.", "Taken from t, every row combined with every row of u.")),
+    (
+        "SELECT avg(price) FROM t, u",
+        ("Show the average of price.", "Taken from t, every row combined with every row of u."),
+    ),
     ("SELECT 1 UNION SELECT 2", ("Show 1.", "Together with the following.", "Show 2.")),
     (
         "SELECT a FROM t LEFT JOIN u ON t.id = u.id WHERE NOT EXISTS (SELECT 1 FROM v)",

@@ -82,13 +82,13 @@ class Log:
         self._table = self._speak("opened", lambda: _open(uri, self.columns.with_metadata(about)))
         _check(uri, self._table.schema.metadata or {}, about)
 
-    def append(self, rows: pa.Table) -> int:
-        """Append rows in one atomic commit and return a version that holds it (the newest at that moment, which may
-        be another process's). Tried again after a conflict, so a row may come twice: readers take the first of an
-        episode or a token."""
+    def append(self, rows: pa.Table) -> None:
+        """Append rows in one atomic commit. Tried again after a conflict, so a row may come twice: readers take the
+        first of an episode or a token. The writer has to look whether the rows are there: a commit upon a version
+        that was dropped meanwhile gets a number below the newest, and nobody sees it."""
         with self._lock:
             self._appended += 1
-            return int(self._speak("written", lambda: self._table.add(rows)).version)
+            self._speak("written", lambda: self._table.add(rows))
 
     def version(self) -> int:
         """The newest version, whoever wrote it; costs a fraction of a millisecond."""
@@ -115,10 +115,14 @@ class Log:
 
     def erase(self, stream: str, row_ids: Sequence[int] | None, before: int) -> None:
         """Remove rows of a stream below row id ``before`` (all, or these) from the disk, old versions included."""
-        chosen = "" if row_ids is None else f" AND _rowid IN ({', '.join(str(int(row)) for row in row_ids)})"
-        with self._lock:
-            if row_ids is None or len(row_ids):
-                where = f"stream = '{stream}' AND _rowid < {int(before)}{chosen}"
+        where = f"stream = '{stream}' AND _rowid < {int(before)}"
+        if row_ids is not None:
+            where += f" AND _rowid IN ({', '.join(str(int(row)) for row in row_ids)})"
+        for _ in range(_TRIES if row_ids is None or len(row_ids) else 0):  # a deletion can get lost like an append
+            with self._lock:
+                self.version()
+                if not self._speak("read", lambda: self._table.count_rows(where)):
+                    break
                 self._speak("written", lambda: self._table.delete(where))
         self.compact(timedelta(0))
 
@@ -126,12 +130,7 @@ class Log:
         """Merge fragments and drop versions older than ``retention``. Another process doing so is no failure."""
         with self._care, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # retention zero is meant: erased text must leave the disk
-            # its own handle, so that nobody waits; an in-memory table is only known to the connection that made it
-            shared = self.uri.startswith("memory://")
-            table = (
-                self._table if shared else self._speak("opened", lambda: lancedb.connect(self.uri).open_table(TABLE))
-            )
-            self._speak("compacted", lambda: table.optimize(cleanup_older_than=retention))
+            self._speak("compacted", lambda: self._other_handle().optimize(cleanup_older_than=retention))
 
     def compact_later(self) -> threading.Thread | None:
         """Start a compaction in the background where it is due; never makes the caller wait."""
@@ -157,6 +156,12 @@ class Log:
         with suppress(MemoryUnavailable):  # nobody waits for it, and the next append tries again
             if self.statistics()["fragments"] >= FRAGMENTS:
                 self.compact()
+
+    def _other_handle(self) -> Any:
+        """A handle of its own for long work, at the newest version, so that nobody waits. An in-memory table is
+        only known to the connection that made it."""
+        shared = self.uri.startswith("memory://")
+        return self._table if shared else lancedb.connect(self.uri).open_table(TABLE)
 
     def _ids(self, stream: str, since: int) -> list[int]:
         # Ids first, then rows by id: a filter on all columns would open every fragment for each of them.

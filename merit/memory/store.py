@@ -33,6 +33,9 @@ from merit.memory.rows import key, observation_rows
 from merit.memory.texts import dense_text
 from merit.strategy import Strategy
 
+_TRIES = 10
+"""How often a write that got lost beside the history is made again."""
+
 
 class TextEncoder(Protocol):
     """What the memory needs of an encoder."""
@@ -311,10 +314,15 @@ class MemoryStore:
         )
 
     def _write(self, rows: pa.Table) -> None:
+        """Append and fold, until the rows are really there: a commit that was long in the making can land beside
+        the history, if meanwhile another process dropped the versions that it builds upon."""
         with self._lock:
-            known = self._version
-            version = self._log.append(rows)
-            self._fold(version, own=rows if version == known + 1 else None)
+            for _ in range(_TRIES):
+                self._log.append(rows)
+                if self._fold(self._log.version(), written=rows):
+                    break
+            else:
+                raise MemoryUnavailable(f"The memory at {self.uri} is being cleaned up by others. Try again.")
         self._log.compact_later()
 
     def _refresh(self) -> None:
@@ -322,14 +330,20 @@ class MemoryStore:
         if version != self._version:
             self._fold(version)
 
-    def _fold(self, version: int, own: pa.Table | None = None) -> None:
+    def _fold(self, version: int, written: pa.Table | None = None) -> bool:
+        """Fold what is new up to a version; whether all rows just written are part of it."""
         self._index.allocated.clear()
+        missing = set() if written is None else set(written["episode"].to_pylist())
+        alone = written if version == self._version + 1 else None
         whole = not self._index.next_sequence
-        for last, rows in self._log.read(self._key, self._index.next_sequence, own):
+        for last, rows in self._log.read(self._key, self._index.next_sequence, alone):
             self._index.apply(rows, last + 1)
+            if missing:
+                missing.difference_update(rows["episode"].to_pylist())
         if whole:
             pa.default_memory_pool().release_unused()  # a fifth of what opening took
         self._version = version
+        return not missing
 
     def _rebuild(self) -> None:
         """Read everything again: rows that were erased leave this process's memory too."""

@@ -62,9 +62,7 @@ class AssertionVerifier:
         self._ordered = ordered
         self._caps = Caps(timeout_s)
 
-    def judge(
-        self, question: Question, database: Database, sql: str, execution: Execution | None = None
-    ) -> Verdict:
+    def judge(self, question: Question, database: Database, sql: str, execution: Execution | None = None) -> Verdict:
         """The verdict; an answer without a statement is an EXECUTION_ERROR ``empty query``."""
         if is_blank(sql):
             return Verdict(Outcome.EXECUTION_ERROR, EMPTY_QUERY, self.name)

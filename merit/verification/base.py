@@ -30,9 +30,7 @@ class Verifier(Protocol):
     ``oracle`` (gold judges); ``keeps_gold`` (no text it gives or raises quotes gold, so that it may be shown even
     where the question has one)."""
 
-    def judge(
-        self, question: Question, database: Database, sql: str, execution: Execution | None = None
-    ) -> Verdict:
+    def judge(self, question: Question, database: Database, sql: str, execution: Execution | None = None) -> Verdict:
         """The verdict on ``sql``. ``execution`` is its result if it was run already, perhaps truncated."""
         ...
 

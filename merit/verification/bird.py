@@ -53,9 +53,7 @@ class BirdVerifier:
     def __repr__(self) -> str:
         return f"BirdVerifier(faults={sorted(self.faults)})"
 
-    def judge(
-        self, question: Question, database: Database, sql: str, execution: Execution | None = None
-    ) -> Verdict:
+    def judge(self, question: Question, database: Database, sql: str, execution: Execution | None = None) -> Verdict:
         """The verdict; an answer without a statement is an EXECUTION_ERROR ``empty query``."""
         if is_blank(sql) and Fault.EMPTY_RUNS not in self.faults:
             return Verdict(Outcome.EXECUTION_ERROR, EMPTY_QUERY, self.name)

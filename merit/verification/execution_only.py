@@ -26,9 +26,7 @@ class ExecutionOnlyVerifier:
     def __init__(self, timeout_s: float = Caps.timeout_s) -> None:
         self._caps = Caps(timeout_s, max_rows=1)
 
-    def judge(
-        self, question: Question, database: Database, sql: str, execution: Execution | None = None
-    ) -> Verdict:
+    def judge(self, question: Question, database: Database, sql: str, execution: Execution | None = None) -> Verdict:
         """The verdict; an answer without a statement is an EXECUTION_ERROR ``empty query``."""
         if is_blank(sql):
             return Verdict(Outcome.EXECUTION_ERROR, EMPTY_QUERY, self.name)

@@ -50,9 +50,7 @@ class PersonVerifier:
                 self._answers.setdefault(sql, word)
             self._changed.notify_all()
 
-    def judge(
-        self, question: Question, database: Database, sql: str, execution: Execution | None = None
-    ) -> Verdict:
+    def judge(self, question: Question, database: Database, sql: str, execution: Execution | None = None) -> Verdict:
         """The person's verdict on what executed; ``JudgementStopped`` on stop. Waits without a limit."""
         if is_blank(sql):
             return Verdict(Outcome.EXECUTION_ERROR, EMPTY_QUERY, self.name)

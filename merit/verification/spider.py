@@ -73,9 +73,7 @@ class SpiderVerifier:
     def __repr__(self) -> str:
         return f"SpiderVerifier(faults={sorted(self.faults)}, keep_distinct={self.keep_distinct})"
 
-    def judge(
-        self, question: Question, database: Database, sql: str, execution: Execution | None = None
-    ) -> Verdict:
+    def judge(self, question: Question, database: Database, sql: str, execution: Execution | None = None) -> Verdict:
         """The verdict; an answer without a statement is an EXECUTION_ERROR ``empty query``."""
         if is_blank(sql) and Fault.EMPTY_RUNS not in self.faults:
             return Verdict(Outcome.EXECUTION_ERROR, EMPTY_QUERY, self.name)

@@ -55,7 +55,9 @@ def main() -> None:
         sys.stdout.write("No Chromium found: installing one for the browser tests.\n")
         install()
     path = find()
-    sys.stdout.write(f"Browser for the tests: {path}\n" if path else f"No browser: those tests skip. To run them, {HELP}.\n")
+    sys.stdout.write(
+        f"Browser for the tests: {path}\n" if path else f"No browser: those tests skip. To run them, {HELP}.\n"
+    )
 
 
 if __name__ == "__main__":

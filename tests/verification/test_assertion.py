@@ -51,7 +51,7 @@ def test_everything_that_is_asserted_must_hold(
     assert holds(boats, sql, **asserted) is expected
 
 
-LENGTHS = "SELECT no, length, code, draught AS \"the draught\", length FROM boat WHERE length > "
+LENGTHS = 'SELECT no, length, code, draught AS "the draught", length FROM boat WHERE length > '
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_condition_sees_the_values_as_they_are(tmp_path: Path) -> None:
 
 
 def test_columns_without_a_usable_name_do_no_harm(boats: Database) -> None:
-    assert holds(boats, "SELECT 1, 1, '' AS \"\", 2 AS \"a\"\"b\"", condition='"a""b" = 2 AND "1_2" = 1')
+    assert holds(boats, 'SELECT 1, 1, \'\' AS "", 2 AS "a""b"', condition='"a""b" = 2 AND "1_2" = 1')
 
 
 @pytest.mark.parametrize(

@@ -174,9 +174,7 @@ def test_distinct_is_deleted_only_when_asked_for(boats: Database) -> None:
 
 @pytest.mark.parametrize("sql", ["", " \n", "-- I cannot tell", ";", "/* none */ ;; -- at all"])
 @pytest.mark.parametrize("official", [True, False])
-def test_an_empty_answer_is_never_correct_but_in_the_published_mode(
-    boats: Database, sql: str, official: bool
-) -> None:
+def test_an_empty_answer_is_never_correct_but_in_the_published_mode(boats: Database, sql: str, official: bool) -> None:
     """SQLite runs an empty text without error: a missing answer was scored as a hit where gold is empty."""
     gold = asks("SELECT name FROM boat WHERE no > 9")
     found = SpiderVerifier(official=official).judge(gold, boats, sql)
