@@ -76,6 +76,13 @@ class Job:
         """Whether a stop was asked for (the end follows within a second and one token)."""
         return self._cancel.is_set()
 
+    def place(self, model: object) -> int | None:
+        """This job's place in the model's queue: 0 while it is served, k for the k-th waiting, None for no place
+        (it generates nothing now, or the model has no queue)."""
+        place = getattr(model, "place", None)
+        found: int | None = place(self._cancel) if callable(place) else None
+        return found
+
     def cancel(self) -> None:
         """Ask the job to stop; returns at once. On an ended job this does nothing."""
         self._cancel.set()

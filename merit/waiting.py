@@ -27,6 +27,15 @@ Work = Callable[[Callable[[str], None], threading.Event], T]
 """``work(say, cancel)``: calls ``say(piece)`` from any thread as text arrives, stops early once ``cancel`` is set."""
 
 
+class InnerStop(threading.Event):
+    """The stop of one waited-for call. It knows for whose ``cancel`` event the call is made, so that a queue can tell
+    that caller its place although every call has a stop of its own."""
+
+    def __init__(self, on_behalf_of: threading.Event) -> None:
+        super().__init__()
+        self.on_behalf_of = on_behalf_of
+
+
 class Stopped(MeritError):
     """The outer cancel event was set; whatever the call returns from now on is ignored."""
 
@@ -54,7 +63,7 @@ def wait_for(
     is not held against the answer. Raises ``Stopped`` within ``GRACE_S`` after ``cancel`` is set, ``TookTooLong`` over
     ``timeout_s`` or ``max_chars``. Closing the generator tells the call to stop and abandons it.
     """
-    inner = threading.Event()
+    inner = InnerStop(cancel)
     said: queue.SimpleQueue[str | _Done[T] | _Raised] = queue.SimpleQueue()
 
     def body() -> None:

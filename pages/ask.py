@@ -77,7 +77,7 @@ if shown is None:
 else:
     story = fold(shown.events)
     inputs.publish(draft, story.started.episode_id if story.started else None)
-    watching.draw(shown, database, status.limit(loading))
+    watching.draw(shown, database, status.limit(loading), loading.model)
 
     # What a person can still do with it.
     if story.started is not None and database is not None:

@@ -69,6 +69,38 @@ def test_stop_ends_as_cancelled_which_is_no_error(registry: Registry) -> None:
     assert job.events[-1] == Cancelled()
 
 
+def test_a_job_knows_its_place_in_the_queue_of_the_model(registry: Registry) -> None:
+    """Every generation has a stop of its own, so the queue did not know a job by its cancel event."""
+    from merit.generation import generate
+    from merit.models import Completion
+    from merit.models.queue import Queued
+
+    go = threading.Event()
+
+    class Slow:
+        def complete(self, prompts: object, *_: object, **__: object) -> list[Completion]:
+            go.wait(10)
+            return [Completion("SELECT 1", 1, 1)]
+
+    model = Queued(Slow())
+
+    def source(cancel: threading.Event) -> Iterator[Event]:
+        for piece in generate(model, "prompt", cancel, seed=0):
+            yield TokenStreamed(0, piece)
+        yield Cancelled()
+
+    jobs = []
+    for number, owner in enumerate(("first", "second", "third")):
+        jobs.append(registry.start(owner, source))
+        deadline = time.monotonic() + 5
+        while jobs[-1].place(model) != number:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert [job.place(model) for job in jobs] == [0, 1, 2]
+    assert jobs[0].place(object()) is None
+    go.set()
+
+
 def test_a_second_start_gets_a_sentence_and_the_first_goes_on(registry: Registry) -> None:
     job = registry.start("ann", until_stopped)
     with pytest.raises(BadInput, match="still running"):

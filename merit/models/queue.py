@@ -23,6 +23,10 @@ class _Ticket:
     def __init__(self, cancel: threading.Event | None) -> None:
         self.cancel = cancel
 
+    def is_for(self, event: threading.Event) -> bool:
+        """Whether this caller passed the event, or an event that stands for it."""
+        return self.cancel is not None and (self.cancel is event or getattr(self.cancel, "on_behalf_of", None) is event)
+
 
 class Queued:
     """A language model in front of which callers line up; everything else (``id``, ``info`` …) is the model's own.
@@ -45,9 +49,11 @@ class Queued:
             return max(0, len(self._line) - 1)
 
     def place(self, ticket: threading.Event) -> int | None:
-        """0 for the caller being served, k for the k-th waiting, None for one that is not in the queue."""
+        """0 for the caller being served, k for the k-th waiting, None for one that is not in the queue.
+
+        A call made on behalf of another event (its cancel event has ``on_behalf_of``) is found by that one too."""
         with self._changed:
-            return next((place for place, held in enumerate(self._line) if held.cancel is ticket), None)
+            return next((place for place, held in enumerate(self._line) if held.is_for(ticket)), None)
 
     def complete(
         self,

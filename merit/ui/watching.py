@@ -18,13 +18,13 @@ from merit.ui.text import escape
 _TICK_S = {JobState.RUNNING: 0.4, JobState.WAITING_FOR_PERSON: 2.0}
 
 
-def draw(shown: Shown, database: Database | None, limit: int) -> None:
+def draw(shown: Shown, database: Database | None, limit: int, model: object = None) -> None:
     """The story so far; redrawn by itself while the job runs, without the rest of the page."""
     state = shown.job.state if shown.job is not None else JobState.FINISHED
-    st.fragment(_draw, run_every=_TICK_S.get(state))(shown, database, limit, state)
+    st.fragment(_draw, run_every=_TICK_S.get(state))(shown, database, limit, model, state)
 
 
-def _draw(shown: Shown, database: Database | None, limit: int, drawn: JobState) -> None:
+def _draw(shown: Shown, database: Database | None, limit: int, model: object, drawn: JobState) -> None:
     job = shown.job
     now = job.state if job is not None else JobState.FINISHED
     if now is not drawn:
@@ -38,6 +38,9 @@ def _draw(shown: Shown, database: Database | None, limit: int, drawn: JobState) 
         st.html(
             '<p class="m-soft" role="status">Waiting for the model. The question is asked as soon as it is there.</p>'
         )
+    ahead = job.place(model) if job is not None and not now.ended else None
+    if ahead:
+        st.html(f'<p class="m-soft" role="status">◌ The model answers one question at a time: {ahead} before you.</p>')
     if job is not None and job.cancelling and not now.ended:
         st.html('<p class="m-soft" role="status">○ Stopping: the model finishes the token it is at.</p>')
     frame = steps.Frame(story, database, limit, now.ended, lambda step: judging.ask(step, job))
