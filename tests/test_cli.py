@@ -311,8 +311,10 @@ def test_model_and_encoder_specs_come_from_options_or_settings(
 
 # Ctrl-C, in a process of its own
 
+# A shell that starts the tests in the background has them ignore Ctrl-C, and a child would inherit that.
 DRIVER = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path[:0] = [{tests!r}, {repository!r}]
 import merit.models as models
 from support import HashEncoder, ScriptedModel

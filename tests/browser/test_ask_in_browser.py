@@ -126,7 +126,7 @@ def test_the_story_names_diagnosis_and_memory_and_opens_into_tabs(written: str, 
     expect(page.locator(".m-card-positive").first).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     page.get_by_role("tab", name="SQL change").click()
-    expect(page.locator(".m-diff")).to_be_visible()
+    expect(page.get_by_role("tabpanel", name="SQL change").locator(".m-diff")).to_be_visible()
 
 
 def test_downloads_hold_the_rows_and_the_bundle(written: str, page: Page) -> None:
