@@ -26,6 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from merit.episode import FailureType
 from merit.memory.entry import MemoryEntry
 from merit.memory.retrieval import RetrievalQuery
