@@ -158,7 +158,8 @@ def test_a_removed_upload_is_gone_after_one_confirmation(written: str, page: Pag
     page.get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("These go for good")).to_be_visible()
     page.get_by_role("button", name="Remove it for good").click()
-    expect(page.get_by_role("status")).to_contain_text("gone.db is removed")
+    expect(page.get_by_role("status").filter(has_text="gone.db is removed")).to_be_visible()
+    expect(page.get_by_text("was checked and is ready")).to_have_count(0)
     expect(page.locator("[data-testid=stRadio]")).not_to_contain_text("gone.db")
 
 
