@@ -190,7 +190,8 @@ def expire(now: float | None = None, forget: Callable[[str], None] | None = None
         if not OWNER.fullmatch(home.name) or home.is_symlink() or not home.is_dir():
             continue
         _sweep(home, now)
-        if now - _last_seen(home) > OWNER_EXPIRES_AFTER_S:
+        seen = _last_seen(home)
+        if seen is not None and now - seen > OWNER_EXPIRES_AFTER_S:
             if forget is not None:
                 forget(home.name)
             _vanish(home)
@@ -306,26 +307,30 @@ def _see(home: Path) -> None:
         os.utime(home / _SEEN)
 
 
-def _last_seen(home: Path) -> float:
-    with suppress(OSError):
-        return (home / _SEEN).lstat().st_mtime
-    return home.lstat().st_mtime
+def _last_seen(home: Path) -> float | None:
+    """When the owner last looked, in seconds since the epoch; None for one who went meanwhile."""
+    for path in (home / _SEEN, home):
+        with suppress(OSError):
+            return path.lstat().st_mtime
+    return None
 
 
 def _sweep(home: Path, now: float | None = None) -> None:
     """Remove what was received long ago and never taken in, and what a crash kept from vanishing."""
     now = time.time() if now is None else now
     for folder in home.glob(".*-*"):
-        old = now - folder.lstat().st_mtime > STAGING_EXPIRES_AFTER_S
-        if folder.name.startswith(_OUTGOING) or (folder.name.startswith(_INCOMING) and old):
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another upload's folder took its place or went meanwhile
+            old = now - folder.lstat().st_mtime > STAGING_EXPIRES_AFTER_S
+            if folder.name.startswith(_OUTGOING) or (folder.name.startswith(_INCOMING) and old):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _vanish(folder: Path) -> None:
-    """Remove a folder: gone for everybody at once, then from the disk."""
+    """Remove a folder: gone for everybody at once, then from the disk. One that went meanwhile is gone as well."""
     outgoing = folder.with_name(f"{_OUTGOING}{secrets.token_hex(16)}")
-    folder.rename(outgoing)
-    shutil.rmtree(outgoing, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        folder.rename(outgoing)
+        shutil.rmtree(outgoing, ignore_errors=True)
 
 
 @contextmanager

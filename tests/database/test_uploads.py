@@ -300,6 +300,23 @@ def test_many_at_once(shop: bytes) -> None:
     assert {upload.id for upload in uploads.list_of(ANN)} == {upload.id for upload in made[1::2]}
 
 
+def test_what_goes_while_it_is_looked_at_is_gone_and_no_fault(shop: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One upload listed the folders of others and then asked for the age of one that had been taken in meanwhile."""
+    kept = uploads.add(ANN, shop, "kept.db")
+    home = kept.path.parent.parent
+    glob = Path.glob
+
+    def late(folder: Path, pattern: str) -> list[Path]:
+        return [*glob(folder, pattern), folder / ".incoming-gone", folder / ("0" * 32)]
+
+    monkeypatch.setattr(Path, "glob", late)
+    assert [upload.id for upload in uploads.list_of(ANN)] == [kept.id]
+    assert uploads.add(ANN, shop, "another.db").database_id == "another"
+    assert uploads.expire() == ()
+    uploads._vanish(home / "gone")
+    assert uploads._last_seen(home / "gone" / "too") is None
+
+
 def test_two_at_once_get_two_names_for_prompts(shop: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each looked which names are free before the other had taken its own; removing one forgot the other's memory."""
     free_id = uploads._free_id
