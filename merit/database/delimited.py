@@ -19,7 +19,7 @@ from decimal import Decimal
 from itertools import chain, islice
 from typing import Any
 
-from merit.database.importing import Deadline, Refused
+from merit.database.patience import Deadline, Refused
 
 MOST_COLUMNS = 2_000
 """SQLite's own limit."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from merit.database.delimited import encoding_of
 from merit.database.guard import ALLOWED_FUNCTIONS
-from merit.database.importing import Deadline, Refused
+from merit.database.patience import Deadline, Refused
 
 MOST_ERRORS = 5
 SKIPPED = re.compile(r"(BEGIN|COMMIT|END)\b(?!.*\bTRIGGER\b)", re.IGNORECASE)

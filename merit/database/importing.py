@@ -14,10 +14,10 @@ import os
 import resource
 import sqlite3
 import sys
-import time
 from typing import Any
 
 from merit.database import confinement
+from merit.database.patience import Deadline, Refused
 from merit.database.worker import limit
 
 MEMORY_BYTES = 2 << 30
@@ -25,25 +25,6 @@ HIGHEST_GROWTH = 10
 """How many times larger than its source a database may become,"""
 SMALLEST_ROOM = 64 << 20
 """but this many bytes always, so that a small file with a long list of zeros still finds room."""
-
-
-class Refused(Exception):
-    """The file cannot be used; the message is a sentence for a person."""
-
-
-class Deadline:
-    """Raises :class:`Refused` once time is up; also a progress handler for SQLite."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.at = time.monotonic() + seconds
-
-    def check(self) -> None:
-        if time.monotonic() >= self.at:
-            raise Refused(f"The file could not be read within {self.seconds:g} seconds. Try a smaller part of it.")
-
-    def __call__(self) -> int:
-        return time.monotonic() >= self.at
 
 
 def room_for(source: str) -> int:
@@ -132,6 +113,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from merit.database import importing  # the same module by its name, so that its classes are the same for all
-
-    importing.main()
+    main()

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from merit.database.delimited import EXAMPLES, MOST_COLUMNS, named, shown
-from merit.database.importing import Deadline, Refused
+from merit.database.patience import Deadline, Refused
 
 BATCH_ROWS = 1_000
 LARGEST_ROW_GROUP = 512 << 20

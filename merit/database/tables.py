@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from merit.database.delimited import as_integer, as_real
-from merit.database.importing import Deadline, Refused
 from merit.database.names import quoted
+from merit.database.patience import Deadline, Refused
 
 BATCH = 1_000
 
