@@ -290,11 +290,13 @@ def test_many_at_once(shop: bytes) -> None:
 
     watcher = threading.Thread(target=look)
     watcher.start()
-    with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda number: uploads.add(ANN, shop, "same.db"), range(12)))
-        list(pool.map(lambda upload: uploads.remove(ANN, upload.id), made[::2]))
-    done.set()
-    watcher.join()
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(lambda number: uploads.add(ANN, shop, "same.db"), range(12)))
+            list(pool.map(lambda upload: uploads.remove(ANN, upload.id), made[::2]))
+    finally:
+        done.set()
+        watcher.join()
     assert wrong == []
     assert len({upload.database_id for upload in made}) == len(made)
     assert {upload.id for upload in uploads.list_of(ANN)} == {upload.id for upload in made[1::2]}
