@@ -2,10 +2,11 @@
 
     python benchmarks/page.py [--entries 10000]
 
-Both happen in one run, one after the other in processes of their own, on a model with a written answer, without and with a story on the page;
-printed are medians in milliseconds and their ratio (the promise is at most 300 ms). Then a process of its own asks a
-sample question on the embedded model to its end; printed is the resident memory of that process and of the statement
-workers it started, against what it held when only the page was drawn (the promise is at most 2.5 GB in all).
+Both happen in one run, one after the other in processes of their own, on a model with a written answer, without and
+with a story on the page; printed are medians in milliseconds and their ratio (the promise is at most 300 ms). Then a
+process of its own asks a sample question on the embedded model to its end; printed is the resident memory of that
+process and of the statement workers it started, against what it held when only the page was drawn (the promise is at
+most 2.5 GB in all).
 What it does not measure: the browser, and the web server's part of a redraw.
 """
 

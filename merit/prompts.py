@@ -32,6 +32,7 @@ __all__ = [
     "fit",
     "fit_repair",
     "initial_prompt",
+    "memory_card",
     "prompt_version",
     "reflection_prompt",
     "repair_prompt",
@@ -134,6 +135,11 @@ def repair_prompt(
         ),
     }
     return _fill("repair", values)
+
+
+def memory_card(card: Card, number: int = 1) -> str:
+    """One entry as it stands in a repair prompt, under the heading of its polarity."""
+    return _card("negative" if card.successful_direction is None else "positive", number, card)
 
 
 def reflection_prompt(

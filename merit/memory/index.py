@@ -73,6 +73,11 @@ class Index:
         return len(self.vectors)
 
     @property
+    def next_position(self) -> int:
+        """The position that would be allocated now."""
+        return max(self.counter, self.last_position + 1)
+
+    @property
     def position(self) -> NDArray[np.int64]:
         return self._position.values
 
@@ -165,6 +170,10 @@ class Index:
                 "history": tuple(self._observation(int(member)) for member in members),
             }
         )
+
+    def body(self, row: int) -> str:
+        """The observed entry as JSON, without its schema."""
+        return self._bodies[row]
 
     def _episode(self, row: int) -> str:
         return key(json.loads(self._bodies[row])["episode_id"])

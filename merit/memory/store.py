@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from merit.errors import BadInput, MemoryUnavailable
 from merit.memory import transfer
 from merit.memory.entry import EntryView, MemoryEntry
+from merit.memory.facts import Counts, Statistics, TextEncoder
 from merit.memory.index import Index
 from merit.memory.legality import View, entry_view, entry_views, legal, merge
 from merit.memory.log import Log
@@ -33,49 +33,10 @@ from merit.memory.rows import key, observation_rows
 from merit.memory.texts import dense_text
 from merit.strategy import Strategy
 
+T = TypeVar("T")
+
 _TRIES = 10
 """How often a write that got lost beside the history is made again."""
-
-
-class TextEncoder(Protocol):
-    """What the memory needs of an encoder."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def dimension(self) -> int: ...
-    def encode(self, texts: Sequence[str], /) -> Any:
-        """float32 (n, d), L2-normalised."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Merged entries by polarity, and the observations they come from."""
-
-    positive: int
-    negative: int
-    observations: int
-
-    @property
-    def entries(self) -> int:
-        return self.positive + self.negative
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """The memory as a thing on a disk. ``rows``, ``fragments`` and ``bytes`` are those of all streams together;
-    ``next_position`` is the position that :meth:`MemoryStore.next_position` would give now."""
-
-    uri: str
-    stream: str
-    encoder_id: str
-    dimension: int
-    counts: Counts
-    next_position: int
-    tags: tuple[str, ...]
-    rows: int
-    fragments: int
-    bytes: int
 
 
 class MemoryStore:
@@ -250,6 +211,16 @@ class MemoryStore:
             self._refresh()
             return retrieve(self._index, query, strategy, vector)
 
+    def upcoming(self) -> int:
+        """The position that :meth:`next_position` would give now; it stays free."""
+        return self.look(lambda index: index.next_position)
+
+    def look(self, at: Callable[[Index], T]) -> T:
+        """Hand the folded log, up to date, to a function that only reads it (``listing``, ``exclusions``, …)."""
+        with self._lock:
+            self._refresh()
+            return at(self._index)
+
     def export_jsonl(self, folder: str | Path) -> Path:
         """Write ``positive.jsonl`` and ``negative.jsonl``, one merged entry a line, and return the folder."""
         with self._lock:
@@ -267,7 +238,7 @@ class MemoryStore:
                 encoder_id=self.encoder.id,
                 dimension=self.encoder.dimension,
                 counts=counts,
-                next_position=max(self._index.counter, self._index.last_position + 1),
+                next_position=self._index.next_position,
                 tags=tuple(self._index.tags),
                 **self._log.statistics(),
             )

@@ -15,6 +15,8 @@ class Param(StrEnum):
     QUESTION = "question"
     STRATEGY = "strategy"
     EPISODE = "episode"
+    POSITION = "position"
+    ENTRY = "entry"
 
 
 class Key(StrEnum):
@@ -67,6 +69,23 @@ class Key(StrEnum):
     OWN_QUESTIONS = "own_questions"
     OWN_QUESTIONS_TURN = "own_questions_turn"
     OWN_QUESTIONS_SAID = "own_questions_said"
+    WHOSE = "whose"
+    FOLLOW = "follow"
+    PLAY = "play"
+    PLAYING = "playing"
+    MEMORY_TABS = "memory_tabs"
+    ENTRY_TABS = "entry_tabs"
+    FIND = "find"
+    POLARITY = "polarity"
+    TYPES = "types"
+    FROM = "from"
+    SPAN = "span"
+    ORDER = "order"
+    PAGE = "page"
+    PAGE_SIZE = "page_size"
+    ENTRIES = "entries"
+    LASSO = "lasso"
+    CHOSEN_ENTRY = "chosen_entry"
 
 
 def step_key(episode_id: str, iteration: int, part: str = "step") -> str:
