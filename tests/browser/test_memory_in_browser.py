@@ -54,7 +54,7 @@ def made(number: int, **changes: Any) -> MemoryEntry:
 def home(tmp_path: Path) -> Path:
     """A home whose memory holds ``ENTRIES`` entries, each left by a question of its own."""
     store = MemoryStore.open(tmp_path / "memory", HashEncoder())
-    for number in range(ENTRIES):
+    for _number in range(ENTRIES):
         store.finalise(made(store.next_position()))
     return tmp_path
 
