@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from merit.models import loading as models
 from merit.settings import settings
 from merit.ui import browsing, entrance, leaving, notice, owner, panels, recalled, status
-from merit.ui.state import Key
+from merit.ui.state import Param
 
 entrance.through_app(__file__)
 me = owner.current()
@@ -25,10 +27,14 @@ store = recalled.store(me, loading)
 if store is not None:
     recalled.restore(store.upcoming())
     notice.kept()
-    (entries,) = st.tabs(["Entries"], key=Key.MEMORY_TABS, on_change="rerun")
-    if entries.open:
-        with entries:
-            browsing.draw(store)
+    sections = {
+        "Entries": partial(browsing.draw, store),
+    }
+    tabs = st.tabs(list(sections), key=Param.SECTION, bind="query-params")
+    for tab, draw in zip(tabs, sections.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
 
 st.divider()
 panels.source()

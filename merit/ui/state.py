@@ -17,6 +17,7 @@ class Param(StrEnum):
     EPISODE = "episode"
     POSITION = "position"
     ENTRY = "entry"
+    SECTION = "section"
 
 
 class Key(StrEnum):
@@ -73,7 +74,6 @@ class Key(StrEnum):
     FOLLOW = "follow"
     PLAY = "play"
     PLAYING = "playing"
-    MEMORY_TABS = "memory_tabs"
     ENTRY_TABS = "entry_tabs"
     FIND = "find"
     POLARITY = "polarity"

@@ -107,9 +107,15 @@ def questions(at: AppTest) -> list[str]:
     return [] if not at.dataframe else list(at.dataframe[0].value["Question"])
 
 
-def tab(at: AppTest, name: str, tabs: str = Key.MEMORY_TABS) -> AppTest:
+def tab(at: AppTest, name: str, tabs: str = Param.SECTION) -> AppTest:
     at.session_state[tabs] = name
     return fine(at.run())
+
+
+@pytest.mark.parametrize("section", ["Entries", "<b>", "Nowhere"])
+def test_an_address_names_the_section_and_one_that_is_not_there_falls_back(store: MemoryStore, section: str) -> None:
+    remember(store, made(0))
+    assert "will see it" in words(opened(section=section))
 
 
 # looking --------------------------------------------------------------------------------------------------
