@@ -9,7 +9,7 @@ import pytest
 
 from merit.memory.store import MemoryStore
 from merit.settings import settings
-from tests.memory.encoders import HashEncoder, entry
+from tests.memory.encoders import HashEncoder
 from tests.memory.test_processes import go, start
 
 moto = pytest.importorskip("moto.server", reason="the S3 server of the tests is not installed (make test installs it)")
