@@ -151,7 +151,7 @@ def _passes(index: Index, view: View, tallies: Tallies, wanted: Filter) -> Mask:
         codes = [index.entries[entry_id] for entry_id in wanted.ids if entry_id in index.entries]
         mask &= np.isin(index.entry_code[view.rows], codes)
     if wanted.text.strip():
-        mask &= _texts_of(index).holding(wanted.text.strip())[view.rows]
+        mask &= holding(index, wanted.text)[view.rows]
     return mask
 
 
@@ -207,8 +207,9 @@ class _Texts:
 _texts: WeakKeyDictionary[Index, _Texts] = WeakKeyDictionary()
 
 
-def _texts_of(index: Index) -> _Texts:
-    return _texts.setdefault(index, _Texts()).grown(index)
+def holding(index: Index, text: str) -> Mask:
+    """Which observations hold a text in their question, SQL, message, database or an id, whatever its case."""
+    return _texts.setdefault(index, _Texts()).grown(index).holding(text.strip())
 
 
 def _searchable(body: str) -> str:

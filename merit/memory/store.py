@@ -28,8 +28,9 @@ from merit.memory.facts import Counts, Statistics, TextEncoder
 from merit.memory.index import Index
 from merit.memory.legality import View, entry_view, entry_views, legal, merge
 from merit.memory.log import Log
-from merit.memory.retrieval import Retrieval, RetrievalQuery, retrieve
+from merit.memory.retrieval import Retrieval, RetrievalQuery
 from merit.memory.rows import key, observation_rows
+from merit.memory.search import retrieve
 from merit.memory.texts import dense_text
 from merit.strategy import Strategy
 

@@ -17,7 +17,7 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from merit.episode import FailureType
-from merit.memory import ranking, retrieval
+from merit.memory import ranking, retrieval, search
 from merit.memory.columns import Postings, Vectors
 from merit.memory.entry import MemoryEntry
 from merit.memory.ranking import bm25, min_max
@@ -261,7 +261,7 @@ def test_big_pools_give_what_computing_everything_gives(monkeypatch: pytest.Monk
             short = store.retrieve(asked, strategy)
             with monkeypatch.context() as patched:
                 patched.setattr(ranking, "SMALL", 10**9)
-                patched.setattr(retrieval, "SHOWN", 10**9)
+                patched.setattr(search, "SHOWN", 10**9)
                 whole = store.retrieve(asked, strategy)
             assert short.positive == whole.positive
             assert isinstance(whole.pools["positive"].candidates, tuple)
