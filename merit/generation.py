@@ -77,7 +77,7 @@ def generate(
     return _checked(completions, time.monotonic() - started)
 
 
-def counter(model: LanguageModel) -> Callable[[str], int]:
+def counter(model: LanguageModel | None) -> Callable[[str], int]:
     """``model.count_tokens`` where there is one, else an estimate of one token per 3.5 characters."""
     count = getattr(model, "count_tokens", None)
     return count if callable(count) else lambda text: round(len(text) / _CHARS_PER_TOKEN)

@@ -20,7 +20,7 @@ LAYERS = [
     {"pages", "app"},
     {"merit.ui"},
     {"merit.__main__", "merit.cli", "merit.live", "merit.jobs", "merit.streams", "merit.crystallization",
-     "merit.telling", "merit.retrievals"},
+     "merit.telling", "merit.retrievals", "merit.routing"},
     {"merit.repair", "merit.replaying", "merit.judging", "merit.generation", "merit.waiting", "merit.trace",
      "merit.events"},
     {"merit.memory", "merit.verification", "merit.models", "merit.prompts", "merit.extraction", "merit.answer_regions",

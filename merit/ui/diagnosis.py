@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from merit.diagnosis import explain
+from merit.diagnosis import RULES, Step, explain
 from merit.episode import FailureType, Outcome
 from merit.events import Diagnosed
 from merit.ui import theme
@@ -44,14 +44,34 @@ def _cut(message: str) -> str:
 
 def ladder(diagnosed: Diagnosed, outcome: Outcome) -> None:
     """Every rule that was tested, in order, with the reason; the last one fired."""
-    steps = explain(outcome, diagnosed.message)
-    rows = "".join(
-        f'<li class="{"m-fired" if step.fired else "m-passed"}"><span class="m-number">{step.rule.number}</span>'
-        f"<span>{escape(step.rule.condition)}<small>{'Fired. ' if step.fired else ''}{escape(step.why)}</small>"
-        "</span></li>"
-        for step in steps
+    rows = "".join(_rung(step) for step in explain(outcome, diagnosed.message))
+    st.html(f'<p class="m-note">{_READS}</p><ol class="m-ladder">{rows}</ol>')
+
+
+def whole_ladder(outcome: Outcome, message: str | None) -> None:
+    """All rules from top to bottom: those that were tested struck through with the reason, the one that fired lit,
+    those below it only named, since the first that fits ends the search."""
+    steps = explain(outcome, message)
+    rest = "".join(
+        f'<li class="m-untested"><span class="m-number">{rule.number}</span><span>{escape(rule.condition)}</span></li>'
+        for rule in RULES[len(steps) :]
     )
-    st.html(
-        '<p class="m-note">Rules are tested in this order; the first that fits gives the name. They read the message '
-        f'of the database and the outcome, never the SQL.</p><ol class="m-ladder">{rows}</ol>'
+    rows = "".join(_rung(step, struck=True) for step in steps)
+    after = f'<p class="m-note">Not tested: rule {steps[-1].rule.number} fits and ends the search.</p>' if rest else ""
+    st.html(f'<p class="m-note">{_READS}</p><ol class="m-ladder">{rows}</ol>{after}<ol class="m-ladder">{rest}</ol>')
+
+
+_READS = (
+    "Rules are tested in this order; the first that fits gives the name. They read the message of the database and the "
+    "outcome, never the SQL."
+)
+
+
+def _rung(step: Step, struck: bool = False) -> str:
+    rule = step.rule
+    condition = f"<s>{escape(rule.condition)}</s>" if struck and not step.fired else escape(rule.condition)
+    gives = f" → {chip(rule.failure_type)}" if struck and step.fired else ""
+    return (
+        f'<li class="{"m-fired" if step.fired else "m-passed"}"><span class="m-number">{rule.number}</span>'
+        f"<span>{condition}{gives}<small>{'Fired. ' if step.fired else ''}{escape(step.why)}</small></span></li>"
     )

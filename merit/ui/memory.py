@@ -46,7 +46,7 @@ def line(retrieved: Retrieved) -> str:
     retrieval = retrieved.retrieval
     marks = [
         f'<span class="m-recall m-recall-{polarity}" title="{theme.POLARITIES[polarity].word}">'
-        f"<b>{theme.POLARITIES[polarity].mark}</b> {escape(_title(item.entry))} {_score(item.candidate)}</span>"
+        f"<b>{theme.POLARITIES[polarity].mark}</b> {escape(title(item.entry))} {_score(item.candidate)}</span>"
         for polarity in Polarity
         for item in taken(retrieval, polarity)
     ]
@@ -70,7 +70,7 @@ def _size(name: str, pool: Pool) -> str:
     return f"from {pool.legal:,}{what}, {pool.typed:,} of this type"
 
 
-def _title(entry: MemoryEntry, longest: int = 44) -> str:
+def title(entry: MemoryEntry, longest: int = 44) -> str:
     words = short(difference(entry.failed_sql, entry.new_sql)) or entry.delta
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
@@ -149,7 +149,7 @@ def _ranked(pool: Pool, mine: Sequence[Candidate], misses: Sequence[Candidate]) 
 
 def _bar(candidate: Candidate, entry: EntryView | None, strategy: Strategy, rank: int, is_taken: bool) -> charts.Bar:
     dense, bm25 = strategy.dense_weight * candidate.dense, strategy.bm25_weight * candidate.bm25
-    name = f"{rank}. {_title(entry, 40) if entry else candidate.entry_id[:8]}"
+    name = f"{rank}. {title(entry, 40) if entry else candidate.entry_id[:8]}"
     # Text on a plotly axis is read as a small HTML; only these three characters start it.
     name = name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return charts.Bar(name, dense, bm25, max(0.0, candidate.final - dense - bm25), is_taken)

@@ -5,9 +5,11 @@ What this module does not know: how words are found (``merit.sql_change``, ``mer
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import streamlit as st
 
-from merit.sql_change import SqlChange, difference
+from merit.sql_change import Line, SqlChange, difference
 from merit.sql_words import describe
 from merit.ui.text import escape, visible
 
@@ -51,9 +53,14 @@ def change(before: str | None, after: str) -> None:
 
 def text_change(found: SqlChange) -> str:
     """The line by line difference as HTML; the sign at the start of a line tells what the colour tells."""
+    return signed(found.lines)
+
+
+def signed(differing: Iterable[Line]) -> str:
+    """Lines with their sign as HTML."""
     kinds = {"+": "come", "-": "gone", " ": "kept"}
     lines = "".join(
         f'<span class="m-{kinds[line.sign]}">{"−" if line.sign == "-" else line.sign} {escape(line.text)}</span>'
-        for line in found.lines
+        for line in differing
     )
     return f'<pre class="m-pre m-diff" tabindex="0" aria-label="Text difference">{lines}</pre>'

@@ -86,6 +86,19 @@ class Key(StrEnum):
     ENTRIES = "entries"
     LASSO = "lasso"
     CHOSEN_ENTRY = "chosen_entry"
+    ROUTING_TABS = "routing_tabs"
+    BENCH_MODE = "bench_mode"
+    BENCH_DATABASE = "bench_database"
+    BENCH_QUESTION = "bench_question"
+    BENCH_SQL = "bench_sql"
+    BENCH_STATUS = "bench_status"
+    BENCH_MESSAGE = "bench_message"
+    BENCH_RUN = "bench_run"
+    BENCH_NOW = "bench_now"
+    BENCH_STRATEGY = "bench_strategy"
+    BENCH_TABS = "bench_tabs"
+    TRIAL = "trial"
+    OVERRIDE = "override"
 
 
 def step_key(episode_id: str, iteration: int, part: str = "step") -> str:

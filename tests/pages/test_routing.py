@@ -1,0 +1,168 @@
+"""The Routing page: a failure by hand, another label, the figures of a labelled set, files that are no such set."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from support import HashEncoder, ScriptedModel
+
+from merit.episode import FailureType, Outcome, Polarity
+from merit.memory.entry import MemoryEntry
+from merit.memory.store import MemoryStore
+from merit.models import loading
+from merit.models.loading import State
+from merit.ui import asking, catalogue, leaving
+from merit.ui.routing_bench import EXAMPLES, Mode
+from merit.ui.state import Key
+
+APP = str(Path(__file__).parents[2] / "app.py")
+PAGE = "pages/routing.py"
+MARKUP = '<img src=x onerror="window.owned=1"> *a* :red[b] $c$'
+
+
+class FakeLoading:
+    """A model and an encoder that are there at once, or not at all."""
+
+    def __init__(self) -> None:
+        self.state, self.message, self.fraction = State.READY, "ready", 1.0
+        self.elapsed_s, self.error = 0.0, None
+        self.model: ScriptedModel | None = ScriptedModel()
+        self.encoder: HashEncoder | None = HashEncoder()
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLoading]:
+    fake = FakeLoading()
+    monkeypatch.setattr(loading, "start", lambda *_: fake)
+    monkeypatch.setattr(leaving, "_expired_at", time.monotonic())
+    asking._store.cache_clear()
+    asking.forget_opened()
+    yield fake
+    asking._store.cache_clear()
+    asking.forget_opened()
+
+
+@pytest.fixture
+def store(loaded: FakeLoading) -> MemoryStore:
+    return asking.memory_of(loaded, catalogue.SHARED)  # type: ignore[arg-type]
+
+
+def remember(store: MemoryStore, number: int, kind: FailureType) -> None:
+    store.finalise(
+        MemoryEntry(
+            Polarity.POSITIVE, kind, f"Question {number}?", "schema", "library", f"SELECT a{number} FROM book",
+            f"SELECT b{number} FROM book", Outcome.EXECUTION_ERROR, "no such column: a", Outcome.CORRECT,
+            f"q{number}", f"e{number}", store.next_position(), 1,
+        )
+    )  # fmt: skip
+
+
+def opened() -> AppTest:
+    at = AppTest.from_file(APP, default_timeout=60)
+    at.run()
+    at.switch_page(PAGE)
+    return fine(at.run())
+
+
+def fine(at: AppTest) -> AppTest:
+    assert not at.exception, [error.message for error in at.exception]
+    return at
+
+
+def words(at: AppTest) -> str:
+    """Everything a reader sees, with its HTML tags."""
+    texts = [element.value for kind in (at.html, at.caption, at.text, at.code) for element in kind]
+    return "\n".join(map(str, texts))
+
+
+def run(at: AppTest, sql: str) -> AppTest:
+    at.text_area(key=Key.BENCH_SQL).set_value(sql)
+    return fine(at.button(key=Key.BENCH_RUN).click().run())
+
+
+def tab(at: AppTest, name: str, tabs: str = Key.ROUTING_TABS) -> AppTest:
+    at.session_state[tabs] = name
+    return fine(at.run())
+
+
+# one failure ----------------------------------------------------------------------------------------------
+
+
+def test_the_page_says_what_will_be_here() -> None:
+    assert "tested from top to bottom" in words(opened())
+
+
+def test_all_fourteen_rules_are_shown_with_what_they_did() -> None:
+    at = run(opened(), "SELECT titel FROM book")
+    said = words(at)
+    assert said.count('class="m-passed"') == 2
+    assert said.count('class="m-fired"') == 1
+    assert said.count('class="m-untested"') == 11
+    assert "The message contains “no such column:”." in said
+    assert "Not tested: rule 3 fits" in said
+
+
+@pytest.mark.parametrize(("number", "rule"), enumerate([3, 8, 6, 7, 10, 13, 12]))
+def test_each_example_lands_on_a_rule_of_its_own(number: int, rule: int) -> None:
+    at = fine(opened().button(key=f"bench-try-{number}").click().run())
+    assert f'class="m-fired"><span class="m-number">{rule}</span>' in words(at), EXAMPLES[number]
+
+
+def test_another_label_changes_memory_and_prompt(store: MemoryStore) -> None:
+    for number in range(3):
+        remember(store, number, FailureType.SCHEMA_LINKING)
+    for number in range(3, 6):
+        remember(store, number, FailureType.AGGREGATION)
+    at = run(opened(), "SELECT titel FROM book")
+    assert "This is the label of the rules" in words(at)
+    fine(at.selectbox(key=Key.OVERRIDE).set_value(FailureType.AGGREGATION).run())
+    said = words(at)
+    assert "3 entries come, 3 go, 0 stay" in said
+    assert "+ Current error type: Aggregation" in said
+    assert "− Current error type: Schema Linking" in said
+    assert "Current error type: Aggregation" in words(tab(at, "Prompt", Key.BENCH_TABS))
+    at = run(at, "SELECT name FROM books")
+    assert at.selectbox(key=Key.OVERRIDE).value is None, "a new failure begins with the label of the rules"
+
+
+def test_a_sample_question_is_judged_by_its_answer() -> None:
+    at = opened()
+    at.selectbox(key=Key.BENCH_QUESTION).set_value("How many members does the library have?")
+    at = run(at, "SELECT COUNT(*) FROM member")
+    assert "no failure, nothing to route" in words(at)
+    assert 'class="m-fired"' not in words(at)
+    at = run(at, "SELECT 3")
+    assert "the sample answer has other rows" in words(at)
+
+
+def test_a_message_as_it_came() -> None:
+    at = opened()
+    at.segmented_control(key=Key.BENCH_MODE).set_value(Mode.MESSAGE)
+    fine(at.run())
+    at.text_area(key=Key.BENCH_MESSAGE).set_value(f"no such function: {MARKUP}")
+    at = fine(at.run())
+    assert 'class="m-fired"><span class="m-number">6</span>' in words(at)
+    assert "<img" not in words(at)
+    at.selectbox(key=Key.BENCH_STATUS).set_value(Outcome.TIMEOUT)
+    assert 'class="m-fired"><span class="m-number">1</span>' in words(fine(at.run()))
+
+
+@pytest.mark.parametrize("sql", ["", "   ", "SELECT '\0'"])
+def test_no_statement_gets_a_sentence(sql: str) -> None:
+    assert 'role="alert"' in words(run(opened(), sql))
+
+
+def test_the_prompt_is_there_before_the_model_is(loaded: FakeLoading) -> None:
+    loaded.state, loaded.model, loaded.encoder = State.LOADING, None, None
+    at = run(opened(), "SELECT titel FROM book")
+    assert "the prompt is without it" in words(at)
+    assert "Current error type: Schema Linking" in words(tab(at, "Prompt", Key.BENCH_TABS))
+
+
+def test_markup_stays_text() -> None:
+    at = run(opened(), f"SELECT '{MARKUP}' FROM nowhere")
+    assert "<img" not in words(at)
