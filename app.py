@@ -9,6 +9,7 @@ from merit.ui import entrance, theme
 SECTIONS = {
     "Try it": [
         st.Page("pages/ask.py", title="Ask", icon=":material/chat:", default=True),
+        st.Page("pages/compare.py", title="Compare", icon=":material/compare_arrows:"),
         st.Page("pages/memory.py", title="Memory", icon=":material/history_edu:"),
         st.Page("pages/routing.py", title="Routing", icon=":material/alt_route:"),
         st.Page("pages/databases.py", title="Databases", icon=":material/database:"),

@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import Any
 
 from merit.errors import BadInput, MeritError
-from merit.events import Cancelled, Event, Failed, JudgementRequested, TokenStreamed
+from merit.events import Cancelled, Failed, JudgementRequested, TokenStreamed
 
 OWNER_EXPIRES_AFTER_S = 1800.0
 """Seconds after which an owner who asked for none of their jobs counts as gone."""
@@ -28,8 +28,8 @@ MAX_RUNNING = 32
 MAX_KEPT_PER_OWNER = 20
 _SWEEP_EVERY_S = 30.0
 
-Source = Callable[[threading.Event], Iterator[Event]]
-"""Takes the cancel event, gives the events."""
+Source = Callable[[threading.Event], Iterator[Any]]
+"""Takes the cancel event, gives the events: those of an episode, or of whatever else runs in steps."""
 
 
 class JobState(StrEnum):
@@ -59,7 +59,7 @@ class Job:
     label: str
     context: Any = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    events: list[Event] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
     created_at: float = field(default_factory=time.time)
     finished_at: float | None = None
     _state: JobState = JobState.RUNNING
@@ -105,7 +105,7 @@ class Job:
             self._state = self._end()
             self._ended.set()
 
-    def _append(self, event: Event) -> None:
+    def _append(self, event: Any) -> None:
         self.events.append(event)
         if isinstance(event, JudgementRequested):
             self._state = JobState.WAITING_FOR_PERSON

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from merit import trace
-from merit.database import uploads
+from merit.database import Database, samples, uploads
 from merit.diagnosis import FAILURES, diagnose
 from merit.episode import Execution, Outcome, Polarity, Question, Status
 from merit.errors import BadInput, MeritError, told_as
@@ -31,7 +31,6 @@ from merit.replaying import ReplayingModel, ReplayingVerifier
 from merit.settings import settings
 
 if TYPE_CHECKING:
-    from merit.database import Database
     from merit.memory import MemoryStore
     from merit.models.language import LanguageModel
     from merit.strategy import Strategy
@@ -123,7 +122,7 @@ def ask(
         seed=request.seed,
     )
     # A private stream is named after its owner, and a bundle is shared: it must not say who.
-    yield from _kept(events, request.owner, f"{store.stream.partition(':')[0]}@{position}")
+    yield from kept(events, request.owner, f"{store.stream.partition(':')[0]}@{position}")
 
 
 def history(owner: str, limit: int = 50) -> list[EpisodeSummary]:
@@ -156,6 +155,26 @@ def load(episode_id: str, owner: str) -> tuple[Event, ...]:
     if not file.is_file() or trace.read_header(file).owner_key != owner_key(owner):
         raise BadInput("This episode is not on this machine, or it is not yours.")
     return trace.read_bundle(file).events
+
+
+def recording(episode_id: str, owner: str) -> trace.Bundle:
+    """The bundle of a finished episode: one of ``owner``, or one on a sample database, whose data are everybody's, for
+    whoever has its id (it cannot be guessed). ``BadInput`` for any other, as if it was not there."""
+    file = bundle_path(episode_id)
+    if file.is_file():
+        header = trace.read_header(file)
+        if header.owner_key == owner_key(owner) or header.schema_hash == _sample_schema(header.database_id):
+            return trace.read_bundle(file)
+    raise BadInput("This episode is not on this machine, or it is not yours.")
+
+
+@lru_cache(maxsize=64)
+def _sample_schema(database_id: str) -> str | None:
+    """The hash of a sample's schema as episodes carry it; None where no sample has this id."""
+    if database_id not in samples.ids():
+        return None
+    schema = Database.open(samples.path(database_id), id=database_id).schema("listing")
+    return hashlib.sha256(schema.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def forget_recordings(owner: str, database_id: str) -> int:
@@ -286,8 +305,8 @@ def saved_again(failed: Failed, store: MemoryStore) -> EntryView:
         return store.finalise(failed.unsaved)
 
 
-def _kept(events: Iterator[Event], owner: str, memory_version: str) -> Iterator[Event]:
-    """Pass the events on; write the bundle before the last one is out."""
+def kept(events: Iterator[Event], owner: str, memory_version: str) -> Iterator[Event]:
+    """Pass the events of an episode on; its bundle is written before the last one is out."""
     seen: list[Event] = []
     for event in events:
         if not isinstance(event, TokenStreamed):

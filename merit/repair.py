@@ -31,13 +31,14 @@ from merit.generation import GENERATION_TIMEOUT_S, Answer, counter, generate, pr
 from merit.judging import execute, message_of, schema_of, verdict_of
 from merit.memory.entry import EntryView, MemoryEntry, failure_context
 from merit.memory.retrieval import Retrieval, RetrievalQuery
+from merit.models.language import id_of
 from merit.strategy import Regime, Strategy, get
 from merit.verification import ExecutionOnlyVerifier, Verifier
 from merit.waiting import Stopped
 
 if TYPE_CHECKING:
     from merit.database import Database
-    from merit.memory import MemoryStore
+    from merit.memory.facts import EpisodicMemory
     from merit.models.language import LanguageModel
 
 SHOWN_ROWS = 50
@@ -58,7 +59,7 @@ def run_episode(
     database: Database,
     model: LanguageModel,
     verifier: Verifier,
-    store: MemoryStore,
+    store: EpisodicMemory,
     strategy: Strategy | str,
     position: int,
     budget: int = 7,
@@ -116,7 +117,7 @@ class _Episode:
     database: Database
     model: LanguageModel
     verifier: Verifier
-    store: MemoryStore
+    store: EpisodicMemory
     strategy: Strategy
     position: int
     repairs: int
@@ -160,8 +161,8 @@ class _Episode:
             scope=str(self.strategy.scope),
             budget=self.repairs,
             position=self.position,
-            model_id=_id_of(self.model),
-            encoder_id=_id_of(self.store.encoder),
+            model_id=id_of(self.model),
+            encoder_id=id_of(self.store.encoder),
             schema=self.schema,
             schema_hash=hashlib.sha256(self.schema.encode("utf-8", "surrogatepass")).hexdigest(),
             seed=self.seed,
@@ -329,8 +330,8 @@ class _Episode:
             position=self.position,
             iteration=len(self.attempts) - 1,
             prompt_version=prompts.prompt_version(self.question, "repair"),
-            model_id=_id_of(self.model),
-            encoder_id=_id_of(self.store.encoder),
+            model_id=id_of(self.model),
+            encoder_id=id_of(self.store.encoder),
             created_at=self.created_at,
         )
 
@@ -339,10 +340,6 @@ def visible_from(view: EntryView, episode_id: str) -> int:
     """From which position on what this episode observed can be seen."""
     mine = [seen.visible_from for seen in view.history if seen.episode_id == episode_id]
     return max(mine, default=view.visible_from)
-
-
-def _id_of(thing: object) -> str:
-    return str(getattr(thing, "id", None) or type(thing).__name__)
 
 
 def _name_of(thing: object) -> str:

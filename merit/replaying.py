@@ -1,18 +1,18 @@
-"""A model and a verifier that repeat what an episode recorded up to one judgement, then hand over to the real ones.
+"""Models and a verifier that repeat what was recorded, then hand over to the real ones.
 
-They let a mistaken yes or no be taken back without a second loop: ``run_episode`` runs again and cannot tell the
-difference. What this module does not know: memory, bundles, what the corrected judgement leads to.
+They let a mistaken yes or no be taken back, and an episode be run again under another memory, without a second loop:
+``run_episode`` cannot tell the difference. What this module does not know: memory, bundles, what is made of it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from merit.episode import Execution, Outcome, Question, Verdict
-from merit.events import AttemptMade, Event, Executed, Judged, PromptBuilt, Reflected
-from merit.models.language import Completion, LanguageModel
+from merit.events import AttemptMade, EpisodeStarted, Event, Executed, Judged, PromptBuilt, Reflected
+from merit.models.language import CANCELLED, Completion, LanguageModel, id_of
 from merit.verification import Verifier
 
 
@@ -31,6 +31,36 @@ class ReplayingModel:
         if self._recorded:
             return [self._recorded.popleft() for _ in prompts]
         return self._model.complete(prompts, max_new_tokens, **options)
+
+
+class OncePerPrompt:
+    """Asks ``model`` each prompt once; the same prompt has the same answer again, also in another episode.
+
+    Greedy decoding of one model answers a prompt always alike, so episodes that share this differ by their prompts
+    alone. ``known`` are the events of an episode whose answers count as given, if they are of the same model.
+    """
+
+    def __init__(self, model: LanguageModel, known: Sequence[Event] = ()) -> None:
+        self._model = model
+        started = known[0] if known else None
+        same = isinstance(started, EpisodeStarted) and started.model_id == id_of(model)
+        self._given = dict(answered(known)) if same else {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def complete(self, prompts: Sequence[str], max_new_tokens: int = 512, **options: Any) -> list[Completion]:
+        """As a language model's."""
+        return [self._one(prompt, max_new_tokens, options) for prompt in prompts]
+
+    def _one(self, prompt: str, max_new_tokens: int, options: dict[str, Any]) -> Completion:
+        if prompt not in self._given:
+            (answer,) = self._model.complete([prompt], max_new_tokens, **options)
+            cancel = options.get("cancel")
+            if getattr(answer, "finish_reason", "") == CANCELLED or (cancel is not None and cancel.is_set()):
+                return answer
+            self._given[prompt] = answer
+        return self._given[prompt]
 
 
 class ReplayingVerifier:
@@ -67,14 +97,21 @@ def _until(events: Sequence[Event], iteration: int) -> list[Event]:
 
 def _answers(events: Sequence[Event]) -> list[Completion]:
     """What the model said; a first answer that was given, before any prompt, is not among it."""
-    answers, prompted = [], False
+    return [answer for _, answer in answered(events)]
+
+
+def answered(events: Sequence[Event]) -> Iterator[tuple[str, Completion]]:
+    """Each prompt with the model's answer to it, in order."""
+    prompt: str | None = None
     for event in events:
         if isinstance(event, PromptBuilt):
-            prompted = True
-        elif prompted and isinstance(event, AttemptMade | Reflected):
-            text = event.raw if isinstance(event, AttemptMade) else event.text
-            answers.append(Completion(text, event.prompt_tokens, event.output_tokens))
-    return answers
+            prompt = event.prompt
+        elif prompt is not None and isinstance(event, AttemptMade):
+            yield prompt, Completion(event.raw, event.prompt_tokens, event.output_tokens, event.finish_reason)
+            prompt = None
+        elif prompt is not None and isinstance(event, Reflected):
+            yield prompt, Completion(event.text, event.prompt_tokens, event.output_tokens)
+            prompt = None
 
 
 def _verdicts(events: Sequence[Event], iteration: int, corrected: Outcome) -> list[Verdict]:

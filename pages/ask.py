@@ -10,6 +10,7 @@ from merit.errors import MeritError
 from merit.events import Failed
 from merit.models import loading as models
 from merit.settings import settings
+from merit.story import fold
 from merit.ui import (
     asking,
     catalogue,
@@ -25,7 +26,6 @@ from merit.ui import (
     watching,
 )
 from merit.ui.state import Key, Param
-from merit.ui.story import fold
 
 me = owner.current()
 loading = models.start(settings().model, settings().encoder)
@@ -80,7 +80,9 @@ else:
     watching.draw(shown, database, status.limit(loading), loading.model)
 
     # What a person can still do with it.
-    if story.started is not None and database is not None:
+    if not shown.mine:
+        share.compare(story)
+    elif story.started is not None and database is not None:
         request = shown.request or asking.rebuilt(story.started, me)
         with st.container(horizontal=True, key="after"):
             judged = judging.to_undo(story)
@@ -94,6 +96,7 @@ else:
                     asking.wait_until_drawn(again)
                     st.rerun()
             share.bundle(shown.events, me)
+            share.compare(story)
         if isinstance(story.end, Failed) and story.end.unsaved is not None:
             share.save_again(story.end, partial(asking.save_again, request, loading))
         if (story.end or story.waiting) and not story.solved and story.last:

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from merit.memory.entry import EntryView, MemoryEntry
+    from merit.memory.retrieval import Retrieval, RetrievalQuery
+    from merit.strategy import Strategy
 
 
 class TextEncoder(Protocol):
@@ -19,6 +24,18 @@ class TextEncoder(Protocol):
     def dimension(self) -> int: ...
     def encode(self, texts: Sequence[str], /) -> Any:
         """float32 (n, d), L2-normalised."""
+
+
+class EpisodicMemory(Protocol):
+    """What an episode needs of a memory: a store, or one under a change (``whatif``)."""
+
+    encoder: TextEncoder
+
+    def retrieve(self, query: RetrievalQuery, strategy: Strategy) -> Retrieval:
+        """What a strategy recalls, as of ``query.position``."""
+
+    def finalise(self, entry: MemoryEntry) -> EntryView:
+        """Remember what an episode left; the merged view of it."""
 
 
 @dataclass(frozen=True)

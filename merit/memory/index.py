@@ -17,6 +17,7 @@ What this module does not know: which observations a question may see (``legalit
 
 from __future__ import annotations
 
+import copy
 import json
 from itertools import islice
 from typing import Any, ClassVar
@@ -152,6 +153,18 @@ class Index:
         """Sequence numbers of forgotten observations that this index was built with: to be erased."""
         numbers: list[int] = self._sequence.values[self._forgotten.values].tolist()
         return numbers
+
+    def without(self, entry_id: str, *, apart: bool = False) -> Index:
+        """The same columns as if nobody had observed this entry; nothing of this index changes, and the columns are
+        shared, so use it before anything is folded. ``apart``: with columns of its own, to which more can be folded."""
+        seen = copy.deepcopy(self) if apart else copy.copy(self)
+        alive = self.alive.copy()
+        code = self.entries.get(entry_id)
+        if code is not None:
+            alive[self.entry_code == code] = False
+        seen._alive = Column(np.bool_)
+        seen._alive.extend(alive)
+        return seen
 
     # facts of one row -------------------------------------------------------------------------------------
 

@@ -82,3 +82,8 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str]) -> NDArray[Any]:
         """float32 of shape (n, d), each row of length 1 (L2)."""
         ...
+
+
+def id_of(model: object) -> str:
+    """The id of a model or an encoder; of a foreign one without an id, its class."""
+    return str(getattr(model, "id", None) or type(model).__name__)

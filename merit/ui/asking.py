@@ -45,6 +45,7 @@ class Judge(StrEnum):
 
     SAMPLE = "sample"
     PERSON = "person"
+    CONFIRMED = "confirmed"
     ASSERTION = "assertion"
     NOBODY = "nobody"
 
@@ -211,10 +212,12 @@ class Draft:
 
 @dataclass(frozen=True)
 class Shown:
-    """The episode on the page: its events, the job while this process still has it, and what was asked."""
+    """The episode on the page: its events, the job while this process still has it, and what was asked. ``mine`` is
+    False for a finished episode of someone else, whose address was passed on."""
 
     events: Sequence[Event]
     job: Job | None = None
+    mine: bool = True
 
     @property
     def request(self) -> live.Request | None:
@@ -284,20 +287,23 @@ def _start(
 def find(owner: str, job_id: str | None, episode_id: str | None) -> Shown | None:
     """The episode to show: the session's job, the one of the URL, live or from disk, or the one that still runs.
 
-    ``BadInput`` when the URL names an episode that is not there or belongs to someone else.
+    ``BadInput`` when the URL names an episode that is not there or that only its owner may see.
     """
     job = jobs.get(job_id, owner) if job_id else None
     latest = jobs.latest(owner)
     if job is None and latest is not None and (not latest.state.ended or _id(latest.events) == episode_id):
         job = latest
-    if job is not None and catalogue.known(job.context.database.id, owner):
+    if job is not None and isinstance(job.context, live.Request) and catalogue.known(job.context.database.id, owner):
         return Shown(job.events, job)
-    if not episode_id:
-        return None
-    shown = Shown(live.load(episode_id, owner))
-    if isinstance(shown.events[0], EpisodeStarted):
-        catalogue.find(shown.events[0].question.database_id, owner)  # a database that is gone: its sentence
-    return shown
+    return finished(episode_id, owner) if episode_id else None
+
+
+def finished(episode_id: str, owner: str) -> Shown:
+    """A finished episode from disk: one's own, or one on a sample database whose address someone has passed on."""
+    bundle = live.recording(episode_id, owner)
+    if isinstance(bundle.events[0], EpisodeStarted):
+        catalogue.find(bundle.header.database_id, owner)  # a database that is gone: its sentence
+    return Shown(bundle.events, mine=live.owner_key(owner) == bundle.header.owner_key)
 
 
 def _id(events: Sequence[Event]) -> str | None:

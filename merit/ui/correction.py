@@ -13,9 +13,9 @@ from merit.database import Database
 from merit.episode import Execution, Status
 from merit.errors import MeritError
 from merit.memory.entry import MemoryEntry
+from merit.story import Step
 from merit.ui import memory, notice, results, sql
 from merit.ui.state import Key
-from merit.ui.story import Step
 
 Remember = Callable[[str, Execution], MemoryEntry]
 

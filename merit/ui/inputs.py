@@ -7,6 +7,8 @@ What this module does not know: what happens after Ask is pressed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from merit.database import Database
@@ -28,22 +30,30 @@ _SCOPES = {
 _JUDGES = {
     Judge.SAMPLE: ("The sample answer", "Oracle-assisted: the reference query of this sample question decides."),
     Judge.PERSON: ("I do", "You see the rows and say whether this is what you meant."),
+    Judge.CONFIRMED: ("The rows you confirmed", "What you called right in the episode that is compared decides."),
     Judge.ASSERTION: ("An expected result", "You say beforehand what the result must be."),
     Judge.NOBODY: ("Nobody", "The first query that runs is taken; it is never called correct."),
 }
 
 
-def restore(owner: str) -> None:
-    """Once per visit: take from the URL what it says; what cannot be used falls back, with a sentence."""
+def restore(owner: str, page: str = "ask") -> None:
+    """Once per visit of ``page``: take from the URL what it says, else what stood on another page with these inputs;
+    what cannot be used falls back, with a sentence."""
     state, url = st.session_state, st.query_params
     known = [listed.id for listed in catalogue.all_of(owner)]
-    if state.get(Param.DATABASE) in known:
+    # Streamlit drops what another page's widgets held, so a change of page begins anew.
+    moved = state.get(Key.INPUTS_OF, page) != page
+    state[Key.INPUTS_OF] = page
+    if state.get(Param.DATABASE) in known and not moved:
         return
-    wanted = state.get(Param.DATABASE) or url.get(Param.DATABASE) or state.get(Key.LAST_DATABASE, "")
+    wanted = url.get(Param.DATABASE) or state.get(Param.DATABASE) or state.get(Key.LAST_DATABASE, "")
+    if not moved:
+        wanted = state.get(Param.DATABASE) or wanted
     state[Param.DATABASE] = wanted if wanted in known else catalogue.FIRST
     if wanted and wanted not in known:
         notice.keep(catalogue.not_here(wanted))
-    state[Param.QUESTION] = url.get(Param.QUESTION, "")
+    carried = state.get(Param.QUESTION, "") if moved and Param.DATABASE not in url else ""
+    state[Param.QUESTION] = url.get(Param.QUESTION, carried)
     base, scope = "merit", Scope.SAME
     try:
         base, scope = asking.from_name(url.get(Param.STRATEGY, "same_database"))
@@ -58,8 +68,8 @@ def restore(owner: str) -> None:
         state[Key.EVIDENCE] = found.evidence
 
 
-def publish(draft: Draft, episode_id: str | None) -> None:
-    """Put into the URL what leads back here; parameters that say nothing new are left out."""
+def publish(draft: Draft, episode_id: str | None, keep: tuple[Param, ...] = ()) -> None:
+    """Put into the URL what leads back here; parameters that say nothing new are left out, those of ``keep`` stay."""
     values = {
         Param.DATABASE: draft.database_id,
         Param.QUESTION: draft.text if 0 < len(draft.text) <= _LONGEST_IN_URL else "",
@@ -67,6 +77,8 @@ def publish(draft: Draft, episode_id: str | None) -> None:
         Param.EPISODE: episode_id or "",
     }
     for name, value in values.items():
+        if name in keep:
+            continue
         if value and st.query_params.get(name) != value:
             st.query_params[name] = value
         elif not value and name in st.query_params:
@@ -107,8 +119,9 @@ def _schema(database: Database, description: str) -> None:
         st.code(visible(database.schema("listing")), language=None, height=360)
 
 
-def question(running: bool) -> tuple[bool, bool]:
-    """The question box with Ask and Stop beside it, which never move; (Ask pressed, Stop pressed)."""
+def question(running: bool, verb: str = "Ask") -> tuple[bool, bool]:
+    """The question box with Ask and Stop beside it, which never move; (Ask pressed, Stop pressed). ``verb``: the word
+    that stands on the first."""
     with st.container(key="question-box"):
         box, buttons = st.columns([9, 2], vertical_alignment="bottom")
         box.text_area(
@@ -119,7 +132,7 @@ def question(running: bool) -> tuple[bool, bool]:
             on_change=_typed,
         )
         with buttons:
-            asked = st.button("Ask", type="primary", key=Key.ASK, disabled=running, width="stretch")
+            asked = st.button(verb, type="primary", key=Key.ASK, disabled=running, width="stretch")
             stopped = st.button("Stop", key=Key.STOP, disabled=not running, width="stretch")
     return asked, stopped
 
@@ -177,19 +190,31 @@ def _take_picked(database_id: str) -> None:
         _take(found.text, found.evidence)
 
 
-def options(database_id: str, database: Database | None, owner: str) -> Draft:
-    """Hint, strategy, budget and judge, each folded behind a word that tells the choice; the draft of them all."""
+ASKED = (Judge.SAMPLE, Judge.PERSON, Judge.ASSERTION, Judge.NOBODY)
+"""Who can judge one question that is asked."""
+
+
+def options(
+    database_id: str,
+    database: Database | None,
+    owner: str,
+    offered: Sequence[Judge] = ASKED,
+    one_strategy: bool = True,
+) -> Draft:
+    """Hint, strategy, budget and judge, each folded behind a word that tells the choice; the draft of them all.
+    ``offered``: who may judge; ``one_strategy``: whether the strategy is chosen here."""
     state = st.session_state
     known = asking.sample(state[Param.QUESTION], database_id, owner) is not None
-    judges = [judge for judge in Judge if known or judge is not Judge.SAMPLE]
+    judges = [judge for judge in offered if known or judge is not Judge.SAMPLE]
     if state[Key.JUDGE] not in judges:
-        state[Key.JUDGE] = Judge.PERSON
+        state[Key.JUDGE] = Judge.PERSON if Judge.PERSON in judges else judges[0]
     with st.container(horizontal=True, vertical_alignment="center", key="options", gap="small"):
         with st.popover(f"Hint: {'given' if state[Key.EVIDENCE].strip() else 'none'}", type="tertiary", key="hint"):
             st.text_area("Hint for the model", key=Key.EVIDENCE, height=96, help=_HINT_HELP)
-        strategy = asking.strategy(state[Param.STRATEGY], Scope(state[Key.SCOPE]))
-        with st.popover(f"Strategy: {_strategy_word(strategy.name)}", type="tertiary", key="strategy-box"):
-            _strategy()
+        if one_strategy:
+            strategy = asking.strategy(state[Param.STRATEGY], Scope(state[Key.SCOPE]))
+            with st.popover(f"Strategy: {strategy_word(strategy.name)}", type="tertiary", key="strategy-box"):
+                _strategy()
         with st.popover(f"Repairs: up to {state[Key.BUDGET]}", type="tertiary", key="repairs"):
             st.slider(
                 "Most repairs", 0, 7, key=Key.BUDGET, help="With 0 the first answer stands and nothing is stored."
@@ -204,7 +229,9 @@ def options(database_id: str, database: Database | None, owner: str) -> Draft:
             st.html(f'<span class="m-oracle" title="{escape(ORACLE)}">oracle-assisted</span>', width="content")
         if database is not None:
             _schema(database, catalogue.find(database_id, owner).description)
-    strategy = asking.strategy(state[Param.STRATEGY], Scope(state[Key.SCOPE]))
+    strategy = STRATEGIES["same_database"]
+    if one_strategy:
+        strategy = asking.strategy(state[Param.STRATEGY], Scope(state[Key.SCOPE]))
     return Draft(
         state[Param.QUESTION],
         state[Key.EVIDENCE],
@@ -221,7 +248,8 @@ _OWN_JUDGE = ("Your SQL for it", "Oracle-assisted: the SQL you brought for this 
 _HINT_HELP = "Knowledge the schema does not hold, such as “a late loan is one returned after its due date”."
 
 
-def _strategy_word(name: str) -> str:
+def strategy_word(name: str) -> str:
+    """A strategy in a few words, with the databases whose entries it recalls."""
     words = {
         "merit": "MERIT, any database",
         "same_database": "MERIT, this database",

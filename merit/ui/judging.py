@@ -10,8 +10,8 @@ import streamlit as st
 from merit.episode import Outcome
 from merit.jobs import Job
 from merit.live import Request
+from merit.story import Step, Story
 from merit.ui.state import Key
-from merit.ui.story import Step, Story
 from merit.verification import PersonVerifier
 
 QUESTION = "Is this what you meant?"

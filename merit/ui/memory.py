@@ -44,12 +44,7 @@ def taken(retrieval: Retrieval, polarity: Polarity) -> tuple[Taken, ...]:
 def line(retrieved: Retrieved) -> str:
     """One line: every chosen entry with mark, change and score, and how many there were to choose from."""
     retrieval = retrieved.retrieval
-    marks = [
-        f'<span class="m-recall m-recall-{polarity}" title="{theme.POLARITIES[polarity].word}">'
-        f"<b>{theme.POLARITIES[polarity].mark}</b> {escape(title(item.entry))} {_score(item.candidate)}</span>"
-        for polarity in Polarity
-        for item in taken(retrieval, polarity)
-    ]
+    marks = [mark(item) for polarity in Polarity for item in taken(retrieval, polarity)]
     if not marks:
         nothing = f'<span class="m-soft">{_nothing(retrieval)}</span>'
         return f'<div class="m-link"><span class="m-verb">Remembered</span><div>{nothing}</div></div>'
@@ -57,6 +52,15 @@ def line(retrieved: Retrieved) -> str:
     return (
         f'<div class="m-link"><span class="m-verb">Remembered</span><div>{"".join(marks)}'
         f'<span class="m-soft">{escape(sizes)}</span></div></div>'
+    )
+
+
+def mark(item: Taken) -> str:
+    """One chosen entry in a few words, as HTML; the whole title and the id on hover."""
+    sign, polarity = theme.POLARITIES[item.entry.polarity], item.entry.polarity
+    return (
+        f'<span class="m-recall m-recall-{polarity}" title="{sign.word} ({item.entry.id[:12]})">'
+        f"<b>{sign.mark}</b> {escape(title(item.entry))} {_score(item.candidate)}</span>"
     )
 
 
@@ -71,6 +75,7 @@ def _size(name: str, pool: Pool) -> str:
 
 
 def title(entry: MemoryEntry, longest: int = 44) -> str:
+    """What an entry changes, in a few words."""
     words = short(difference(entry.failed_sql, entry.new_sql)) or entry.delta
     return words if len(words) <= longest else words[: longest - 1] + "…"
 

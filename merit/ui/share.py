@@ -13,8 +13,9 @@ from merit import live
 from merit.errors import MeritError
 from merit.events import LAST_EVENTS, EpisodeStarted, Event, Failed
 from merit.memory.entry import MemoryEntry
+from merit.story import Story
 from merit.ui import notice
-from merit.ui.state import Key
+from merit.ui.state import Key, Param
 
 
 def bundle(events: Sequence[Event], owner: str) -> None:
@@ -36,6 +37,20 @@ def bundle(events: Sequence[Event], owner: str) -> None:
         on_click="ignore",
         help="A file with the whole episode: prompts, answers, the rows shown, model, seed and versions.",
     )
+
+
+def compare(story: Story) -> None:
+    """Live the finished episode again under another memory, on the Compare page."""
+    if story.started is None or story.end is None or not story.steps:
+        return
+    if st.button(
+        "What if memory had been otherwise",
+        key=Key.COMPARE_EPISODE,
+        type="tertiary",
+        icon=":material/compare_arrows:",
+        help="The same episode with memory off, without one entry, with a forged one, or at an earlier position.",
+    ):
+        st.switch_page("pages/compare.py", query_params={Param.OF: story.started.episode_id})
 
 
 def save_again(failed: Failed, save: Callable[[Failed], MemoryEntry]) -> None:

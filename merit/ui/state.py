@@ -18,6 +18,10 @@ class Param(StrEnum):
     POSITION = "position"
     ENTRY = "entry"
     SECTION = "section"
+    STEP = "step"
+    LANE = "lane"
+    OF = "of"
+    RECORDING = "recording"
 
 
 class Key(StrEnum):
@@ -99,6 +103,12 @@ class Key(StrEnum):
     BENCH_TABS = "bench_tabs"
     TRIAL = "trial"
     OVERRIDE = "override"
+    INPUTS_OF = "inputs_of"
+    COMPARISON = "comparison"
+    COMPARED = "compared"
+    LANES = "lanes"
+    ADD_LANE = "add_lane"
+    COMPARE_EPISODE = "compare_episode"
 
 
 def step_key(episode_id: str, iteration: int, part: str = "step") -> str:

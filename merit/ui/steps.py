@@ -15,9 +15,9 @@ from merit.database import Database
 from merit.episode import Execution, Outcome, Status
 from merit.events import EpisodeFinalised, EpisodeStarted, Failed
 from merit.sql_change import difference
+from merit.story import Step, Story
 from merit.ui import diagnosis, memory, prompts, results, sql, theme
 from merit.ui.state import step_key
-from merit.ui.story import Step, Story
 from merit.ui.text import count, escape, label, seconds, visible
 
 NUMBERS = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
@@ -70,10 +70,20 @@ def _links(frame: Frame, step: Step) -> None:
                         memory.why(step.retrieved, frame.story.started.strategy)
 
 
+def sign(step: Step, ended: bool, failed: bool = False) -> theme.Sign:
+    """Mark, word and tone of where a step stands; ``ended`` says that nothing more will happen, ``failed`` that the
+    episode could not be carried to its end."""
+    if step.judged is not None:
+        return theme.OUTCOMES[step.judged.outcome]
+    if ended:
+        return theme.FAILED if failed else theme.STOPPED
+    return theme.WAITING if step.asked else theme.WORKING
+
+
 def heading(frame: Frame, step: Step) -> str:
     """The one line of a step as Markdown for a label: number, name, mark and word, change, cost."""
     number = NUMBERS[step.iteration] if step.iteration < len(NUMBERS) else f"({step.iteration + 1})"
-    parts = [f"**{number} {step.title}**", step.sign(frame.ended, isinstance(frame.story.end, Failed)).label]
+    parts = [f"**{number} {step.title}**", sign(step, frame.ended, isinstance(frame.story.end, Failed)).label]
     before = frame.story.previous_sql(step)
     if step.judged is None and not frame.ended:
         parts.append(f":gray[{step.doing()} …]")
@@ -213,7 +223,7 @@ def _remembered(last: EpisodeFinalised, started: EpisodeStarted | None) -> str:
             return "The first answer was right, so there was nothing to remember."
         if last.outcome is Outcome.NOT_JUDGED:
             return "Nobody judged the rows, so nothing was remembered."
-        return "Nothing was remembered: this strategy or budget keeps none."
+        return "Nothing was remembered: this strategy, budget or comparison keeps none."
     sign = theme.POLARITIES[last.entry.polarity]
     what = f"{diagnosis.chip(last.entry.failure_type)} <b>{sign.mark} {sign.word.lower()}</b>"
     return f"One entry was remembered {what}. It can help from question {last.visible_from} on."

@@ -9,10 +9,10 @@ import streamlit as st
 
 from merit.database import Database
 from merit.jobs import JobState
+from merit.story import Story, fold
 from merit.ui import judging, steps
 from merit.ui.asking import Shown
 from merit.ui.state import Param
-from merit.ui.story import Story, fold
 from merit.ui.text import escape
 
 _TICK_S = {JobState.RUNNING: 0.4, JobState.WAITING_FOR_PERSON: 2.0}

@@ -1,6 +1,6 @@
-"""The fold of an episode's events into what a page draws: steps in order, and the end.
+"""The fold of an episode's events into its steps in order, and the end: what pages draw, compare and explain.
 
-What this module does not know: streamlit, and whether the events are live or recorded.
+What this module does not know: how anything is drawn, and whether the events are live or recorded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from merit import events as ev
 from merit.episode import Execution, Outcome, Status
-from merit.ui import theme
 
 
 @dataclass
@@ -44,15 +43,6 @@ class Step:
         if done is None:
             return None
         return Execution(done.status, done.columns, done.rows, done.error, done.elapsed_s, done.truncated)
-
-    def sign(self, ended: bool, failed: bool = False) -> theme.Sign:
-        """Mark, word and tone of where this step stands; ``ended`` says that nothing more will happen, ``failed`` that
-        the episode could not be carried to its end."""
-        if self.judged is not None:
-            return theme.OUTCOMES[self.judged.outcome]
-        if ended:
-            return theme.FAILED if failed else theme.STOPPED
-        return theme.WAITING if self.asked else theme.WORKING
 
     def doing(self) -> str:
         """What is being done at this moment, in words."""

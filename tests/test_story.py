@@ -7,8 +7,8 @@ from typing import Any
 from merit import events as ev
 from merit.episode import FailureType, Outcome, Question, Status
 from merit.memory.retrieval import Retrieval
-from merit.ui import theme
-from merit.ui.story import Story, fold
+from merit.story import Story, fold
+from merit.ui import steps, theme
 
 STARTED = ev.EpisodeStarted(
     "e" * 32, Question("Who?", "shop"), "merit", "same", 7, 3, "m", "e", "schema", "hash", 0, "person", False, "now"
@@ -56,7 +56,7 @@ def test_a_whole_episode_folds_into_its_steps() -> None:
     assert story.failure_before(first) is None
     assert story.previous_sql(second) == "SELECT 1"
     assert story.previous_sql(first) is None
-    assert first.sign(True) == theme.OUTCOMES[Outcome.DENOTATION_MISMATCH]
+    assert steps.sign(first, True) == theme.OUTCOMES[Outcome.DENOTATION_MISMATCH]
 
 
 def test_every_prefix_of_an_episode_can_be_drawn_and_says_what_is_done() -> None:
@@ -79,12 +79,12 @@ def test_a_person_is_waited_for_until_judged_or_ended() -> None:
     asked: list[ev.Event] = [STARTED, *attempt(0, "SELECT 1"), executed(0), ev.JudgementRequested(0)]
     story = fold(asked)
     assert story.waiting is story.steps[0]
-    assert story.steps[0].sign(False) == theme.WAITING
+    assert steps.sign(story.steps[0], False) == theme.WAITING
     assert fold([*asked, ev.Judged(0, Outcome.CORRECT, "person")]).waiting is None
     stopped = fold([*asked, ev.Cancelled()])
     assert stopped.waiting is None
-    assert stopped.steps[0].sign(True) == theme.STOPPED
-    assert stopped.steps[0].sign(True, failed=True) == theme.FAILED
+    assert steps.sign(stopped.steps[0], True) == theme.STOPPED
+    assert steps.sign(stopped.steps[0], True, failed=True) == theme.FAILED
 
 
 def test_nothing_is_a_story_too() -> None:
