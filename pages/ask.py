@@ -14,6 +14,7 @@ from merit.story import fold
 from merit.ui import (
     asking,
     catalogue,
+    chaincard,
     correction,
     inputs,
     judging,
@@ -78,6 +79,7 @@ else:
     story = fold(shown.events)
     inputs.publish(draft, story.started.episode_id if story.started else None)
     watching.draw(shown, database, status.limit(loading), loading.model)
+    chaincard.draw(story)
 
     # What a person can still do with it.
     if not shown.mine:

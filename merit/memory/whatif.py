@@ -20,8 +20,9 @@ from merit.episode import Polarity
 from merit.memory.entry import EntryView, MemoryEntry, Observation
 from merit.memory.index import Index
 from merit.memory.log import columns
-from merit.memory.retrieval import Retrieval, RetrievalQuery, retrieve
+from merit.memory.retrieval import Retrieval, RetrievalQuery
 from merit.memory.rows import key, observation_rows
+from merit.memory.search import retrieve
 from merit.memory.store import MemoryStore
 from merit.memory.texts import dense_text
 from merit.strategy import Strategy

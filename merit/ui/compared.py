@@ -19,7 +19,7 @@ from merit.jobs import Job, JobState
 from merit.sql_change import difference
 from merit.story import Step, Story, fold
 from merit.strategy import STRATEGIES
-from merit.ui import memory, notice, results, sql, steps, theme
+from merit.ui import chaincard, memory, notice, results, sql, steps, theme
 from merit.ui.inputs import strategy_word
 from merit.ui.lanes import LETTERS
 from merit.ui.state import Key, Param
@@ -116,6 +116,8 @@ def _draw(shown: Shown, database: Database | None, model: object, drawn: JobStat
         _told(lanes[0], lane, ended)
     for iteration in sorted({step.iteration for lane in lanes for step in lane.story.steps}):
         _step(lanes, iteration, ended, database)
+    for lane in lanes:
+        chaincard.draw(lane.story, lane.letter)
 
 
 def _waiting(job: Job | None, now: JobState, model: object) -> None:

@@ -211,7 +211,7 @@ def _column(key: str, letter: str, begin: LaneDraft, entries: dict[str, EntryVie
 def _forgery(key: str, found: LaneDraft, begin: LaneDraft, truth: EntryView) -> LaneDraft:
     same = begin.memory is Memory.FORGED and begin.entry == truth.id
     sql = st.text_area(
-        "It claims this query", begin.sql if same else truth.new_sql, key=f"{key}-sql", height=140,
+        "It claims this query", begin.sql if same else truth.new_sql[:LONGEST_FORGED], key=f"{key}-sql", height=140,
         max_chars=LONGEST_FORGED, help="The entry stands in the place of the true one in this column alone.",
     )  # fmt: skip
     kinds = list(Polarity)
@@ -239,8 +239,9 @@ def publish(written: Draft, lanes: tuple[LaneDraft, ...]) -> None:
 
 def told(again: Recorded) -> None:
     """Say which episode is lived again, and what that means."""
+    when = again.started.created_at[:16].replace("T", " ")
     notice.say(
-        f"This lives an episode again: question {again.started.position:,}, asked {again.started.created_at[:16].replace("T", " ")}. "
+        f"This lives an episode again: question {again.started.position:,}, asked {when}. "
         "Answers are those of the recording wherever the prompt is the same; the model is asked from where it differs.",
         urgent=False,
     )

@@ -50,7 +50,7 @@ def compare(story: Story) -> None:
         icon=":material/compare_arrows:",
         help="The same episode with memory off, without one entry, with a forged one, or at an earlier position.",
     ):
-        st.switch_page("pages/compare.py", query_params={Param.OF: story.started.episode_id})
+        st.switch_page("pages/compare.py", query_params={str(Param.OF): story.started.episode_id})
 
 
 def save_again(failed: Failed, save: Callable[[Failed], MemoryEntry]) -> None:
