@@ -73,21 +73,21 @@ def regions(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _marked(text: str) -> Iterator[tuple[str, bool]]:
-    fences = list(islice(_fences(text), _MAX_PARTS))
-    for language, content in fences:
+    found = list(islice(fences(text), _MAX_PARTS))
+    for language, content in found:
         if language == "sql":
             yield from ((value, True) for value in _json_values(content))
             yield content, True
-    for language, content in fences:
+    for language, content in found:
         if language != "sql":
             yield from ((value, True) for value in _json_values(content))
             yield content, False
     for value in _json_values(text):
-        yield from ((content, True) for _, content in islice(_fences(value), 1))
+        yield from ((content, True) for _, content in islice(fences(value), 1))
         yield value, True
 
 
-def _fences(text: str) -> Iterator[tuple[str, str]]:
+def fences(text: str) -> Iterator[tuple[str, str]]:
     """The language ("sql" for SQL, plain text and none) and content of each fence; the last may be unclosed."""
     opened: re.Match[str] | None = None
     for run in _RUN.finditer(text):

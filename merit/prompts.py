@@ -29,10 +29,12 @@ __all__ = [
     "StaticExample",
     "extract_reflection",
     "extract_sql",
+    "fill",
     "fit",
     "fit_repair",
     "initial_prompt",
     "memory_card",
+    "part",
     "prompt_version",
     "reflection_prompt",
     "repair_prompt",
@@ -97,7 +99,7 @@ def prompt_version(question: Question, purpose: Purpose) -> str:
 
 def initial_prompt(question: Question, schema: str) -> str:
     """The prompt of the first answer; the same for every strategy."""
-    return _fill("initial", _frame(question, schema, "initial"))
+    return fill("initial", _frame(question, schema, "initial"))
 
 
 def repair_prompt(
@@ -124,17 +126,17 @@ def repair_prompt(
         "POSITIVE": "\n".join(_card("positive", i, card) for i, card in enumerate(positive, 1)) or NOTHING,
         "NEGATIVE": "\n".join(_card("negative", i, card) for i, card in enumerate(negative, 1)) or NOTHING,
         "REFLECTIONS": "\n".join(
-            _part("local_reflection", {"I": str(i), "TEXT": text}) for i, text in enumerate(reflections, 1)
+            part("local_reflection", {"I": str(i), "TEXT": text}) for i, text in enumerate(reflections, 1)
         )
         or NOTHING,
         "STATUS": _failure(status),
         "TYPE": failure_type,
         "ERROR": _error(status, error),
         "HISTORY": "\n\n".join(
-            _part("attempt", {"I": str(i), "SQL": sql}) for i, sql in enumerate(history, 1) if i > skipped
+            part("attempt", {"I": str(i), "SQL": sql}) for i, sql in enumerate(history, 1) if i > skipped
         ),
     }
-    return _fill("repair", values)
+    return fill("repair", values)
 
 
 def memory_card(card: Card, number: int = 1) -> str:
@@ -147,7 +149,7 @@ def reflection_prompt(
 ) -> str:
     """The prompt that asks for a verbal reflection on all attempts so far, oldest first (strategy ``reflexion``)."""
     observed = (
-        _part(
+        part(
             "observed_attempt",
             {
                 "I": str(i),
@@ -159,7 +161,7 @@ def reflection_prompt(
         for i, (sql, status, error) in enumerate(attempts, 1)
     )
     values = {"TYPE": str(failure_type), "ATTEMPTS": "\n\n".join(observed)}
-    return _fill("reflection", _frame(question, schema, "reflection") | values)
+    return fill("reflection", _frame(question, schema, "reflection") | values)
 
 
 def extract_reflection(text: str) -> str:
@@ -284,12 +286,14 @@ def _template(name: str) -> str:
     return (_TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def _fill(name: str, values: Mapping[str, str]) -> str:
+def fill(name: str, values: Mapping[str, str]) -> str:
+    """The template ``name`` with every ``{WORD}`` replaced, in one pass."""
     return re.sub(r"\{([A-Z_]+)\}", lambda found: values[found.group(1)], _template(name))
 
 
-def _part(name: str, values: Mapping[str, str]) -> str:
-    return _fill(name, values).removesuffix("\n")
+def part(name: str, values: Mapping[str, str]) -> str:
+    """The same without the last newline: a part of a prompt."""
+    return fill(name, values).removesuffix("\n")
 
 
 def _frame(question: Question, schema: str, purpose: Purpose) -> dict[str, str]:
@@ -297,7 +301,7 @@ def _frame(question: Question, schema: str, purpose: Purpose) -> dict[str, str]:
     context = ""
     if question.form == "bird":
         evidence = question.evidence.strip()
-        context = _fill("evidence" if evidence else "no_evidence", {"EVIDENCE": evidence})
+        context = fill("evidence" if evidence else "no_evidence", {"EVIDENCE": evidence})
     return {
         "VERSION": prompt_version(question, purpose),
         "SCHEMA": schema.strip(),
@@ -317,14 +321,14 @@ def _card(template: str, number: int, card: Card) -> str:
         "OUTCOME": card.outcome,
         "ERROR": card.observed_db_error or "",
     }
-    return _part(template, values)
+    return part(template, values)
 
 
 def _examples(examples: Sequence[StaticExample]) -> str:
     if not examples:
         return ""
     cards = (
-        _part(
+        part(
             "static_example",
             {
                 "I": str(i),
