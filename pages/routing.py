@@ -6,7 +6,18 @@ import streamlit as st
 
 from merit.models import loading as models
 from merit.settings import settings
-from merit.ui import entrance, leaving, notice, owner, panels, routing_bench, routing_effect, status
+from merit.ui import (
+    entrance,
+    leaving,
+    notice,
+    owner,
+    panels,
+    routing_bench,
+    routing_effect,
+    routing_labelling,
+    routing_validation,
+    status,
+)
 from merit.ui.state import Key
 
 entrance.through_app(__file__)
@@ -22,7 +33,9 @@ with right:
     status.model(loading)
 notice.kept()
 
-(one,) = st.tabs(["One failure"], key=Key.ROUTING_TABS, on_change="rerun")
+one, measured, labels = st.tabs(
+    ["One failure", "How often it is right", "Label"], key=Key.ROUTING_TABS, on_change="rerun"
+)
 if one.open:
     with one, st.container(key="bench"):
         routing_bench.restore(me)
@@ -38,6 +51,13 @@ if one.open:
         with follows:
             if trial is not None and ruled is not None and given.database is not None:
                 routing_effect.draw(trial, ruled, given.database, loading, me)
+if measured.open:
+    with measured:
+        routing_validation.upload()
+        routing_validation.draw(routing_validation.failures())
+if labels.open:
+    with labels:
+        routing_labelling.draw(routing_validation.failures())
 
 st.divider()
 panels.source()

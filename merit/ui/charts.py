@@ -5,11 +5,12 @@ What this module does not know: what the numbers mean for the episode; it draws 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from merit.episode import FailureType
 from merit.ui import theme
 
 ROW_HEIGHT = 28
@@ -66,4 +67,46 @@ def score_bars(bars: Sequence[Bar], dark: bool) -> go.Figure:
     )
     figure.update_xaxes(range=[0, 1.02], gridcolor=line, zeroline=False, tickfont={"size": 12}, side="top", dtick=0.25)
     figure.update_yaxes(autorange="reversed", automargin=True, ticks="")
+    return figure
+
+
+def confusion(counts: Mapping[tuple[FailureType, FailureType], int], dark: bool) -> go.Figure:
+    """Counts of (right label, label given) as a square with a number in each field; the darker, the larger its share
+    of its row. Only labels that occur are drawn."""
+    side = 1 if dark else 0
+    kinds = [kind for kind in FailureType if any(kind in pair for pair in counts)]
+    rows = [[counts.get((right, given), 0) for given in kinds] for right in kinds]
+    shares = [[number / max(1, sum(row)) for number in row] for row in rows]
+    names = [f"{kind} <b>{theme.FAILURES[kind].letters}</b>" for kind in kinds]
+    letters = [f"<b>{theme.FAILURES[kind].letters}</b>" for kind in kinds]
+    fill = theme.ACCENT.dark_fill if dark else theme.ACCENT.light_fill
+    full = theme.ACCENT.dark if dark else theme.ACCENT.light
+    figure = go.Figure(
+        go.Heatmap(
+            z=shares,
+            x=letters,
+            y=names,
+            text=[[f"{number:,}" if number else "" for number in row] for row in rows],
+            texttemplate="%{text}",
+            customdata=[[f"{right}, named {given} by the rules" for given in kinds] for right in kinds],
+            hovertemplate="%{customdata}: %{text}<extra></extra>",
+            colorscale=[[0, theme.SURFACE[side]], [0.001, fill], [1, full]],
+            zmin=0,
+            zmax=2,  # half of the accent at most: the numbers keep their contrast
+            textfont={"color": theme.TEXT[side]},
+            showscale=False,
+            xgap=2,
+            ygap=2,
+        )
+    )
+    figure.update_layout(
+        height=64 + 44 * len(kinds),
+        margin={"l": 0, "r": 0, "t": 24, "b": 0},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"color": theme.TEXT[side], "size": 13},
+        dragmode=False,
+    )
+    figure.update_xaxes(side="top", ticks="", showgrid=False, fixedrange=True)
+    figure.update_yaxes(autorange="reversed", automargin=True, ticks="", showgrid=False, fixedrange=True)
     return figure

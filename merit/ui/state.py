@@ -109,6 +109,15 @@ class Key(StrEnum):
     LANES = "lanes"
     ADD_LANE = "add_lane"
     COMPARE_EPISODE = "compare_episode"
+    LABELLED = "labelled"
+    LABELLED_FILE = "labelled_file"
+    LABELLED_TURN = "labelled_turn"
+    LABELLED_SAID = "labelled_said"
+    LABELLED_BACK = "labelled_back"
+    OWN_LABELS = "own_labels"
+    LABEL_AT = "label_at"
+    LABEL_REVEAL = "label_reveal"
+    REFERENCE = "reference"
 
 
 def step_key(episode_id: str, iteration: int, part: str = "step") -> str:

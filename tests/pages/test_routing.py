@@ -15,6 +15,8 @@ from merit.memory.entry import MemoryEntry
 from merit.memory.store import MemoryStore
 from merit.models import loading
 from merit.models.loading import State
+from merit.routing.labelled import Failure, labelled, read, to_csv
+from merit.routing.validation import Reference
 from merit.ui import asking, catalogue, leaving
 from merit.ui.routing_bench import EXAMPLES, Mode
 from merit.ui.state import Key
@@ -166,3 +168,78 @@ def test_the_prompt_is_there_before_the_model_is(loaded: FakeLoading) -> None:
 def test_markup_stays_text() -> None:
     at = run(opened(), f"SELECT '{MARKUP}' FROM nowhere")
     assert "<img" not in words(at)
+
+
+# how often it is right ------------------------------------------------------------------------------------
+
+MEASURED, LABEL = "How often it is right", "Label"
+
+
+def bring(at: AppTest, data: bytes, name: str = "mine.csv") -> AppTest:
+    turn = at.session_state[Key.LABELLED_TURN]
+    at.file_uploader(key=f"{Key.LABELLED_FILE}-{turn}").upload(name, data)
+    return fine(at.run())
+
+
+def test_the_figures_stand_beside_the_published_ones() -> None:
+    at = tab(opened(), MEASURED)
+    figures = at.dataframe[1].value
+    assert list(figures["Failures"]) == ["190", "425", "945"]
+    assert list(figures["Population-weighted"])[1:] == ["near 48%", "near 48%"]
+    assert list(figures["Macro-F1"])[1:] == ["0.317", "0.355"]
+    assert list(figures["Result Mismatch among all"])[1:] == ["84.71%", "not available"]
+    assert "Cohen&#x27;s kappa 0.81" in words(at)
+    fine(at.selectbox(key=Key.REFERENCE).set_value(Reference.AGREED).run())
+    assert at.dataframe[1].value["Failures"].iloc[0] == "148"
+
+
+def test_a_file_of_ones_own_is_measured_and_left_again() -> None:
+    at = bring(tab(opened(), MEASURED), b"status,message,label\nTIMEOUT,,Execution\nTIMEOUT,,Syntax\n")
+    assert "mine.csv: 2 failures read." in words(at)
+    assert list(at.dataframe[1].value.iloc[0])[:3] == ["mine.csv", "2", "50.0%"]
+    fine(at.button(key=Key.LABELLED_BACK).click().run())
+    assert at.dataframe[1].value["Failures"].iloc[0] == "190"
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"a,b\n1,2\n", "status and message are missing"),
+        (b"status,message\nTIMEOUT,\n" * 50_001, "more than 10,000 rows"),
+        ("status,message\nTIMEOUT,Größe\n".encode("latin-1"), "not UTF-8 text (line 2)"),
+        (b"status,message\nTIMEOUT,\nGONE,\n", "Line 3: The status “GONE” is no failure"),
+        (MARKUP.encode(), "status and message are missing"),
+    ],
+)
+def test_a_file_that_cannot_be_used_gets_a_sentence_and_changes_nothing(data: bytes, sentence: str) -> None:
+    at = bring(tab(opened(), MEASURED), data, f"{MARKUP}.csv")
+    assert "was not taken" in words(at)
+    assert sentence in words(at)
+    assert "<img" not in words(at)
+    assert at.dataframe[1].value["Failures"].iloc[0] == "190"
+
+
+def test_failures_are_labelled_blind_and_taken_away() -> None:
+    at = bring(tab(opened(), MEASURED), b"status,message,sql\nTIMEOUT,slow,SELECT 1\nTIMEOUT,,SELECT 2\n")
+    assert "None of these failures has a label yet" in words(at)
+    at = tab(at, LABEL)
+    assert "SELECT 1" in words(at)
+    assert "slow" not in words(at)
+    assert "1 of 2, 0 labelled by you" in words(at)
+    fine(at.button(key=f"label-{FailureType.EXECUTION}").click().run())
+    assert "2 of 2, 1 labelled by you" in words(at)
+    assert "SELECT 2" in words(at)
+    fine(at.button(key="label-back").click().run())
+    fine(at.toggle(key=Key.LABEL_REVEAL).set_value(True).run())
+    assert "slow" in words(at)
+    kept = read(to_csv(routing_validation_failures(at)))
+    assert [one.own_label for one in kept.failures] == [FailureType.EXECUTION, None]
+    at = tab(at, MEASURED)
+    assert list(at.dataframe[1].value.iloc[0])[:3] == ["mine.csv", "1", "100.0%"]
+
+
+def routing_validation_failures(at: AppTest) -> tuple[Failure, ...]:
+    """What the download holds."""
+    _, found = at.session_state[Key.LABELLED]
+    own = at.session_state[Key.OWN_LABELS]
+    return tuple(labelled(one, own.get(one.id)) for one in found)
