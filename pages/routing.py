@@ -14,6 +14,7 @@ from merit.ui import (
     panels,
     routing_bench,
     routing_effect,
+    routing_failures,
     routing_labelling,
     routing_validation,
     status,
@@ -33,9 +34,8 @@ with right:
     status.model(loading)
 notice.kept()
 
-one, measured, labels = st.tabs(
-    ["One failure", "How often it is right", "Label"], key=Key.ROUTING_TABS, on_change="rerun"
-)
+names = ["One failure", "How often it is right", "Label", "Real failures"]
+one, measured, labels, real = st.tabs(names, key=Key.ROUTING_TABS, on_change="rerun")
 if one.open:
     with one, st.container(key="bench"):
         routing_bench.restore(me)
@@ -58,6 +58,9 @@ if measured.open:
 if labels.open:
     with labels:
         routing_labelling.draw(routing_validation.failures())
+if real.open:
+    with real:
+        routing_failures.panel(me)
 
 st.divider()
 panels.source()

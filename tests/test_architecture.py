@@ -40,6 +40,7 @@ WITHIN = {
     ("merit.cli", "merit.streams"),
     ("merit.cli", "merit.crystallization"),
     ("merit.comparison", "merit.live"),
+    ("merit.routing", "merit.streams"),
     ("merit.repair", "merit.events"),
     ("merit.story", "merit.events"),
     ("merit.chain", "merit.story"),

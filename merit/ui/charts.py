@@ -70,6 +70,43 @@ def score_bars(bars: Sequence[Bar], dark: bool) -> go.Figure:
     return figure
 
 
+def shares(sets: Sequence[tuple[str, Sequence[FailureType]]], dark: bool) -> go.Figure:
+    """One bar for each named set of labels, cut into the shares of its types; each part carries its two letters."""
+    side = 1 if dark else 0
+    figure = go.Figure()
+    for kind in FailureType:
+        parts = [sum(one is kind for one in labels) / max(1, len(labels)) for _, labels in sets]
+        if not any(parts):
+            continue
+        sign = theme.FAILURES[kind]
+        figure.add_bar(
+            y=[name for name, _ in sets],
+            x=parts,
+            name=f"{sign.letters} {kind}",
+            orientation="h",
+            marker={"color": sign.fill, "line": {"color": theme.FILL_INK, "width": 1}},
+            text=[f"{sign.letters} {part:.1%}" if part > 0.07 else "" for part in parts],
+            textposition="inside",
+            insidetextanchor="middle",
+            textfont={"color": theme.FILL_INK},
+            hovertemplate=f"{kind}: %{{x:.1%}}<extra></extra>",
+        )
+    figure.update_layout(
+        barmode="stack",
+        height=96 + 48 * len(sets),
+        margin={"l": 0, "r": 8, "t": 8, "b": 28},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"color": theme.TEXT[side], "size": 13},
+        legend={"orientation": "h", "y": -0.1, "yanchor": "top", "x": 0, "traceorder": "normal"},
+        bargap=0.35,
+        dragmode=False,
+    )
+    figure.update_xaxes(range=[0, 1], tickformat=".0%", gridcolor=theme.HAIRLINE[side], zeroline=False, visible=False)
+    figure.update_yaxes(autorange="reversed", automargin=True, ticks="")
+    return figure
+
+
 def confusion(counts: Mapping[tuple[FailureType, FailureType], int], dark: bool) -> go.Figure:
     """Counts of (right label, label given) as a square with a number in each field; the darker, the larger its share
     of its row. Only labels that occur are drawn."""

@@ -66,7 +66,7 @@ def upload() -> None:
             notice.say(sentences[0], urgent=not good)
             notice.listed(sentences[1:])
         if Key.LABELLED in state and st.button("Back to the set that comes along", key=Key.LABELLED_BACK):
-            _choose(None)
+            choose(None)
             st.rerun()
 
 
@@ -79,11 +79,12 @@ def _take(data: bytes, file: str) -> tuple[bool, tuple[str, ...]]:
         head = f"{file} was not taken, and the figures below are what they were. Mend these and bring it again:"
         more = (f"And {count(found.more, 'more line')}.",) if found.more else ()
         return False, (head, *(f"Line {one.line}: {one.sentence}" for one in found.problems), *more)
-    _choose((file, found.failures))
+    choose((file, found.failures))
     return True, (f"{file}: {count(len(found.failures), 'failure')} read.",)
 
 
-def _choose(chosen: tuple[str, tuple[Failure, ...]] | None) -> None:
+def choose(chosen: tuple[str, tuple[Failure, ...]] | None) -> None:
+    """Look at another set, by name, or with None at the one that comes along."""
     state = st.session_state
     for key in (Key.LABELLED, Key.OWN_LABELS, Key.LABEL_AT, Key.LABELLED_SAID, Key.REFERENCE):
         state.pop(key, None)

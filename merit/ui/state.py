@@ -118,6 +118,12 @@ class Key(StrEnum):
     LABEL_AT = "label_at"
     LABEL_REVEAL = "label_reveal"
     REFERENCE = "reference"
+    DATASET = "dataset"
+    PREDICTIONS = "predictions"
+    PREDICTIONS_TURN = "predictions_turn"
+    PREDICTIONS_SAID = "predictions_said"
+    PREDICTIONS_STOP = "predictions_stop"
+    PREDICTIONS_LABEL = "predictions_label"
 
 
 def step_key(episode_id: str, iteration: int, part: str = "step") -> str:

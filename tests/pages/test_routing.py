@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from support import HashEncoder, ScriptedModel
 
+from merit.database import samples
 from merit.episode import FailureType, Outcome, Polarity
 from merit.memory.entry import MemoryEntry
 from merit.memory.store import MemoryStore
@@ -17,7 +19,7 @@ from merit.models import loading
 from merit.models.loading import State
 from merit.routing.labelled import Failure, labelled, read, to_csv
 from merit.routing.validation import Reference
-from merit.ui import asking, catalogue, leaving
+from merit.ui import asking, catalogue, leaving, routing_failures
 from merit.ui.routing_bench import EXAMPLES, Mode
 from merit.ui.state import Key
 
@@ -243,3 +245,59 @@ def routing_validation_failures(at: AppTest) -> tuple[Failure, ...]:
     _, found = at.session_state[Key.LABELLED]
     own = at.session_state[Key.OWN_LABELS]
     return tuple(labelled(one, own.get(one.id)) for one in found)
+
+
+# real failures --------------------------------------------------------------------------------------------
+
+REAL = "Real failures"
+ASKED = samples.questions("library")[0]
+
+
+def predicted(at: AppTest, data: bytes, dataset: str = "library", name: str = "answers.jsonl") -> AppTest:
+    at.text_input(key=Key.DATASET).set_value(dataset)
+    turn = at.session_state[Key.PREDICTIONS_TURN]
+    at.file_uploader(key=f"{Key.PREDICTIONS}-{turn}").upload(name, data)
+    fine(at.run())
+    job = routing_failures._RUNNING.latest(at.session_state[Key.OWNER])
+    assert job is None or job.wait(60)
+    return fine(at.run())
+
+
+def test_what_is_known_already_is_shown_first() -> None:
+    at = tab(opened(), REAL)
+    assert "110 failures of 120 sample questions" in words(at)
+
+
+def test_predictions_are_routed_and_can_be_labelled() -> None:
+    answers = [
+        {"question_id": question.id, "sql": sql, "gold": "qzxgoldmarkerqzx"}
+        for question, sql in zip(
+            samples.questions("library")[:3], [ASKED.gold_sql, "SELECT nome FROM member", "SELECT 1"], strict=True
+        )
+    ]
+    at = predicted(tab(opened(), REAL), "\n".join(map(json.dumps, answers)).encode())
+    said = words(at)
+    assert "answers.jsonl: 3 answers, 1 correct (33.3% of those that could be judged), 2 failures." in said
+    assert list(at.dataframe[0].value["Rule"]) == [3, 13]
+    failures = at.dataframe[1].value
+    assert list(failures["Label"]) == ["Schema Linking", "Result Mismatch"]
+    assert "qzxgoldmarkerqzx" not in said
+    fine(at.button(key=Key.PREDICTIONS_LABEL).click().run())
+    assert "1 of 2, 0 labelled by you" in words(at)
+
+
+@pytest.mark.parametrize(
+    ("data", "dataset", "sentence"),
+    [
+        (b"SELECT 1\n", "library", "there must be as many"),
+        (b'{"question_id": "x", "sql": "SELECT 1"}\n', "/nowhere/at/all", "There is nothing at"),
+        (b"SELECT 1\n", "  ", "Say first which dataset"),
+        (b"\xff\xfe\x00", "library", "not UTF-8"),
+        (b'{"question_id": "x", "nothing": 1}\n{"a": 2}', "library", "has no SQL"),
+    ],
+)
+def test_predictions_that_do_not_fit_get_a_sentence(data: bytes, dataset: str, sentence: str) -> None:
+    at = predicted(tab(opened(), REAL), data, dataset, f"{MARKUP}.jsonl")
+    assert sentence in words(at)
+    assert "<img" not in words(at)
+    assert "110 failures of 120 sample questions" in words(at)
