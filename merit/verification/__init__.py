@@ -16,12 +16,14 @@ from merit.verification.execution_only import ExecutionOnlyVerifier
 from merit.verification.faults import PUBLISHED, Fault
 from merit.verification.person import PersonVerifier
 from merit.verification.spider import SpiderVerifier, spider_equal
+from merit.verification.vote import Election, elect
 
 __all__ = [
     "PUBLISHED",
     "AssertionVerifier",
     "BirdVerifier",
     "Comparison",
+    "Election",
     "ExecutionOnlyVerifier",
     "Fault",
     "PersonVerifier",
@@ -29,5 +31,6 @@ __all__ = [
     "Verifier",
     "bird_equal",
     "compare_verdicts",
+    "elect",
     "spider_equal",
 ]
