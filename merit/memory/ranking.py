@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from merit.memory.retrieval import Candidate
 
 if TYPE_CHECKING:
+    from merit.memory.columns import Postings
     from merit.memory.index import Index, Rows
 
 K1, B = 1.5, 0.75
@@ -31,7 +32,18 @@ SMALL = 512
 Floats = NDArray[np.float64]
 
 
-def bm25(index: Index, rows: Rows, tokens: list[str]) -> Floats:
+class Words(Protocol):
+    """What BM25 knows of its texts: how many there are, how many tokens each has, and where each token stands."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def length(self) -> NDArray[Any]: ...
+    @property
+    def postings(self) -> Postings: ...
+
+
+def bm25(index: Words, rows: Rows, tokens: list[str]) -> Floats:
     """BM25 of each row for the query tokens, with statistics over ``rows`` alone (k1 = 1.5, b = 0.75,
     IDF ``ln(1 + (N − df + 0.5)/(df + 0.5))``, query tokens counted with repetition)."""
     scores = np.zeros(len(rows), np.float64)
