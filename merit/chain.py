@@ -121,7 +121,7 @@ def _links(
     assert before.diagnosed is not None
     assert before.judged is not None
     name = before.diagnosed
-    yield Link(Kind.SYMPTOM, _judged(before), f"{before.title}: {_said(before)}\n{_sql(before)}")
+    yield Link(Kind.SYMPTOM, _judged(before), f"{before.title}. {_said(before)}\n{_sql(before)}")
     fired = explain(before.judged.outcome, name.message)[-1]
     subtype = f" ({name.subtype})" if name.subtype else ""
     yield Link(Kind.DIAGNOSIS, f"{name.failure_type}{subtype}", fired.why, f"named by rule {name.rule}")
@@ -146,12 +146,13 @@ def _entry(after: Step, entries: tuple[EntryView, ...]) -> Link:
         words = difference(entry.failed_sql, entry.new_sql).words
         sign = "+" if entry.successful_direction is not None else "−"
         titles.append(f"{sign} {'; '.join(words[:2]) or entry.delta}")
+    noun = "entry" if legal == 1 else "entries"
     where = "\n".join(
         f"{title[:1]} from question {entry.position} on {entry.database_id} (worked {entry.successes}×, "
         f"failed {entry.failures}×): {entry.question}"
         for title, entry in zip(titles, entries, strict=True)
     )
-    return Link(Kind.ENTRY, " · ".join(titles[:2]), where, f"recalled from {legal} legal entries")
+    return Link(Kind.ENTRY, " · ".join(titles[:2]), where, f"recalled from {legal} legal {noun}")
 
 
 def _outcome(story: Story, step: Step, because: str) -> Link:
@@ -198,9 +199,9 @@ def _said(step: Step) -> str:
     if done is None:
         return ""
     if done.status is not Status.EXECUTED:
-        return f"the database said “{done.error or done.status}”."
+        return f"The database said “{done.error or done.status}”."
     rows = f"{done.row_count:,} row{'' if done.row_count == 1 else 's'}"
-    return f"the query gave {rows}{' or more' if done.truncated else ''}, judged by {_by(step)}."
+    return f"The query gave {rows}{' or more' if done.truncated else ''}, judged by {_by(step)}."
 
 
 def _by(step: Step) -> str:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 import merit
-from merit import live, telling, trace
+from merit import live, recordings, telling, trace
 from merit.database import Database, samples
 from merit.diagnosis import diagnose
 from merit.episode import Outcome, Question, Status
@@ -155,6 +155,49 @@ def ask(
         events = live.ask(request, language_model, store, cancel=cancel)
         code = _fold(_answered(events, request.verifier), show)
     raise typer.Exit(code)
+
+
+@app.command()
+def replay(
+    recording: Annotated[str, typer.Argument(help="A bundle file, the name of a gallery recording, or an episode id.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One event as JSON on each line.")] = False,
+) -> None:
+    """Read a recorded episode. Nothing is asked, run or remembered."""
+    bundle = _recording(recording)
+    if not as_json:
+        typer.echo(telling.plain(telling.recorded(bundle.header)), err=True)
+    raise typer.Exit(_fold(bundle.events, _show_json if as_json else _show_text))
+
+
+def _recording(spec: str) -> trace.Bundle:
+    if Path(spec).is_file():
+        return trace.read_bundle(Path(spec))
+    if spec in {recording.name for recording in recordings.gallery()}:
+        return recordings.load(spec)
+    if spec.isalnum() and spec.isascii() and live.bundle_path(spec).is_file():
+        return trace.read_bundle(live.bundle_path(spec))
+    raise BadInput("There is no such file, no recording of this name in the gallery, and no episode with this id.")
+
+
+@app.command()
+def record(
+    items: Annotated[Path, typer.Argument(help="A JSON list of sample questions; see docs/recordings.md.")],
+    out: Annotated[Path, typer.Option(help="The folder for the bundles.")] = recordings.GALLERY,
+    model: Annotated[str, typer.Option(help="embedded, local:…, endpoint:…#…, auto. Default: MERIT_MODEL.")] = "",
+    encoder: Annotated[str, typer.Option(help="The encoder of the memory. Default: MERIT_ENCODER.")] = "",
+) -> None:
+    """Make a gallery: live the questions of a list over a memory of their own and write a bundle of each."""
+    from merit import models
+
+    wanted = recordings.read_list(items)
+    say = _progress()
+    language_model = models.load(model or settings().model, say)
+    for item, header in recordings.make(
+        wanted, language_model, models.load_encoder(encoder or settings().encoder, say), out
+    ):
+        name = item.name or f"({item.question_id}, not recorded)"
+        ended = "" if header is None else f"{header.outcome or header.ended} after {header.repairs} repairs"
+        typer.echo(telling.plain(f"{name}: {ended}" if ended else name))
 
 
 @app.command()

@@ -132,7 +132,7 @@ def _events(
     # Nothing is written, so nothing is said to have been: what would have been left is no part of a comparison.
     told = (replace(event, entry=None) if isinstance(event, EpisodeFinalised) else event for event in episode)
     version = f"{store.stream.partition(':')[0]}@{at}, nothing written{f', {words}' if words else ''}"
-    return live.kept(told, request.owner, version)
+    return live.kept(told, request.owner, version, live.quantisation_of(model))
 
 
 def in_words(lane: Lane) -> str:

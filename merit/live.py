@@ -122,7 +122,7 @@ def ask(
         seed=request.seed,
     )
     # A private stream is named after its owner, and a bundle is shared: it must not say who.
-    yield from kept(events, request.owner, f"{store.stream.partition(':')[0]}@{position}")
+    yield from kept(events, request.owner, f"{store.stream.partition(':')[0]}@{position}", quantisation_of(model))
 
 
 def history(owner: str, limit: int = 50) -> list[EpisodeSummary]:
@@ -305,23 +305,30 @@ def saved_again(failed: Failed, store: MemoryStore) -> EntryView:
         return store.finalise(failed.unsaved)
 
 
-def kept(events: Iterator[Event], owner: str, memory_version: str) -> Iterator[Event]:
+def quantisation_of(model: object) -> str:
+    """How the weights of a model are stored, "" where it does not say."""
+    return str(getattr(getattr(model, "info", None), "quantisation", ""))
+
+
+def kept(events: Iterator[Event], owner: str, memory_version: str, quantisation: str = "") -> Iterator[Event]:
     """Pass the events of an episode on; its bundle is written before the last one is out."""
     seen: list[Event] = []
     for event in events:
         if not isinstance(event, TokenStreamed):
             seen.append(event)
         if isinstance(event, LAST_EVENTS):
-            _save(seen, owner, memory_version)
+            _save(seen, owner, memory_version, quantisation)
         yield event
 
 
-def _save(events: Sequence[Event], owner: str, memory_version: str) -> None:
+def _save(events: Sequence[Event], owner: str, memory_version: str, quantisation: str) -> None:
     if not isinstance(events[0], EpisodeStarted):
         return  # it failed before it began: there is nothing to replay
     try:
         file = bundle_path(events[0].episode_id)
-        trace.write_bundle(file, events, owner_key=owner_key(owner), memory_version=memory_version)
+        trace.write_bundle(
+            file, events, owner_key=owner_key(owner), memory_version=memory_version, quantisation=quantisation
+        )
     except (OSError, MeritError) as error:
         log.warning("The recording of episode %s was not kept (%s).", events[0].episode_id, type(error).__name__)
 

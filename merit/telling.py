@@ -23,6 +23,7 @@ from merit.events import (
     Reflected,
     Retrieved,
 )
+from merit.trace import BundleHeader
 
 SHOWN_ROWS = 10
 SHOWN_CELL = 60
@@ -32,6 +33,13 @@ def tell(event: Event) -> str:
     """The lines of one event, "" for one that a terminal does not show (streamed tokens)."""
     speak = _TELLERS.get(type(event))
     return plain(speak(event)) if speak else ""
+
+
+def recorded(header: BundleHeader) -> str:
+    """The line that stands over every recording."""
+    first = ", first answer given, not generated" if header.first_answer_given else ""
+    stored = f" ({header.quantisation})" if header.quantisation not in ("", "none") else ""
+    return f"RECORDED {header.created_at}, model {header.model_id}{stored}{first}"
 
 
 def plain(text: str) -> str:

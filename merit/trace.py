@@ -28,12 +28,29 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from merit.diagnosis import FAILURES
 from merit.episode import Outcome, Question
 from merit.errors import BadInput
-from merit.events import LAST_EVENTS, EpisodeFinalised, EpisodeStarted, Event, Retrieved, TokenStreamed
+from merit.events import (
+    LAST_EVENTS,
+    AttemptMade,
+    Diagnosed,
+    EpisodeFinalised,
+    EpisodeStarted,
+    Event,
+    Executed,
+    Judged,
+    JudgementRequested,
+    PromptBuilt,
+    Retrieved,
+    TokenStreamed,
+)
 
 BUNDLE_FORMAT = 1
 MAX_BUNDLE_BYTES = 64 * 1024 * 1024
+MAX_EVENTS = 5_000
+"""Most lines of a bundle: a long episode has some hundred."""
+MAX_ITERATION = 200
 _PACKAGES = ("torch", "transformers", "sentence-transformers", "lancedb", "openai", "sqlglot", "numpy")
 _EVENT_CLASSES: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Event)}
 
@@ -41,7 +58,9 @@ _EVENT_CLASSES: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Ev
 class BundleHeader(BaseModel):
     """The first line of a bundle. ``owner_key`` is a hash of the owner's private key, "" in a shared recording;
     ``memory_version`` says which state of the memory the episode began with; ``outcome`` is None when the
-    episode failed or was stopped; ``ended`` is the class name of the last event."""
+    episode failed or was stopped; ``ended`` is the class name of the last event. ``quantisation`` is that of the
+    model; ``first_answer_given``: the first answer was not generated but handed in (written by hand, say);
+    ``title`` and ``shows`` are words for people about a recording that was chosen for what it shows."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -64,6 +83,10 @@ class BundleHeader(BaseModel):
     memory_version: str = ""
     owner_key: str = ""
     packages: dict[str, str] = {}
+    quantisation: str = ""
+    first_answer_given: bool = False
+    title: str = ""
+    shows: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,11 +107,13 @@ def from_json(data: Mapping[str, Any]) -> Event:
     name = data.get("event")
     if not isinstance(name, str) or name not in _EVENT_CLASSES:
         raise BadInput(f"There is no event called {name!r}.")
-    fields = {key: _decode(value) for key, value in data.items() if key != "event"}
     try:
+        fields = {key: _decode(value) for key, value in data.items() if key != "event"}
         event: Event = _adapter(name).validate_python(fields)
     except ValidationError as error:
         raise BadInput(f"The event {name} is not complete or not valid: {_first_problem(error)}.") from None
+    except RecursionError:
+        raise BadInput(f"The event {name} is nested too deeply.") from None
     return event
 
 
@@ -102,13 +127,31 @@ def trimmed(event: Event) -> Event:
     return dataclasses.replace(event, retrieval=event.retrieval.capped()) if isinstance(event, Retrieved) else event
 
 
-def write_bundle(path: Path, events: Iterable[Event], *, owner_key: str = "", memory_version: str = "") -> BundleHeader:
+def write_bundle(
+    path: Path,
+    events: Iterable[Event],
+    *,
+    owner_key: str = "",
+    memory_version: str = "",
+    quantisation: str = "",
+    title: str = "",
+    shows: str = "",
+) -> BundleHeader:
     """Write a finished episode to ``path``, whole or not at all. Streamed tokens are left out.
 
-    ``owner_key`` and ``memory_version`` go into the header. ``BadInput`` when the events are no finished episode.
+    The words go into the header. ``BadInput`` when the events are no finished episode.
     """
     kept = tuple(trimmed(event) for event in events if not isinstance(event, TokenStreamed))
-    header = _header(kept, owner_key, memory_version)
+    header = _header(kept).model_copy(
+        update={
+            "owner_key": owner_key,
+            "memory_version": memory_version,
+            "quantisation": quantisation,
+            "title": title,
+            "shows": shows,
+            "packages": package_versions(),
+        }
+    )
     lines = [json.dumps(header.model_dump(), ensure_ascii=True), *map(to_line, kept)]
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -133,25 +176,41 @@ def read_bundle(path: Path) -> Bundle:
     """A bundle, every line validated; ``BadInput`` names the line that is wrong, or says that the file is newer."""
     try:
         if path.stat().st_size > MAX_BUNDLE_BYTES:
-            raise BadInput(f"The recording {path.name} is larger than {MAX_BUNDLE_BYTES // 2**20} MiB.")
-        lines = path.read_bytes().splitlines()
+            raise BadInput(_too_large(path.name))
+        data = path.read_bytes()
     except OSError:
         raise BadInput(f"The recording {path.name} cannot be opened.") from None
+    return parse_bundle(path.name, data)
+
+
+def parse_bundle(name: str, data: bytes) -> Bundle:
+    """The bundle in the bytes of a file called ``name``, from wherever it comes: every line is validated, the events
+    must make up one episode, and the header must say what they say. ``BadInput`` tells what is wrong."""
+    if len(data) > MAX_BUNDLE_BYTES:
+        raise BadInput(_too_large(name))
+    lines = data.splitlines()
     if not lines:
-        raise BadInput(f"The recording {path.name} is empty.")
-    header = _parse_header(path.name, lines[0])
+        raise BadInput(f"The recording {name} is empty.")
+    header = _parse_header(name, lines[0])
+    if len(lines) > MAX_EVENTS:
+        raise BadInput(f"The recording {name} has {len(lines):,} lines; an episode has at most {MAX_EVENTS:,}.")
     events: list[Event] = []
     for number, line in enumerate(lines[1:], start=2):
-        data = _parse_object(path.name, number, line)
+        data_of_line = _parse_object(name, number, line)
         try:
-            events.append(from_json(data))
+            events.append(_checked(from_json(data_of_line)))
         except BadInput as error:
-            raise BadInput(f"Line {number} of {path.name}: {error}") from None
+            raise BadInput(f"Line {number} of {name}: {error}") from None
     try:
         _check_whole(events)
+        _check_order(events)
+        told = _header(tuple(events))
     except BadInput as error:
-        raise BadInput(f"{path.name}: {error}") from None
-    return Bundle(header, tuple(events))
+        raise BadInput(f"{name}: {error}") from None
+    for field in _TOLD:
+        if getattr(header, field) != getattr(told, field):
+            raise BadInput(f"{name}: its first line and its events do not agree on the {field.replace('_', ' ')}.")
+    return Bundle(header.model_copy(update={"first_answer_given": told.first_answer_given}), tuple(events))
 
 
 def replay(path: Path) -> Iterator[Event]:
@@ -159,8 +218,10 @@ def replay(path: Path) -> Iterator[Event]:
     yield from read_bundle(path).events
 
 
-def _header(events: tuple[Event, ...], owner_key: str, memory_version: str) -> BundleHeader:
+def _header(events: tuple[Event, ...]) -> BundleHeader:
     started, last = _check_whole(events)
+    prompted = any(isinstance(event, PromptBuilt) and event.iteration == 0 for event in events)
+    answered = any(isinstance(event, AttemptMade) for event in events)
     return BundleHeader(
         format=BUNDLE_FORMAT,
         episode_id=started.episode_id,
@@ -178,10 +239,57 @@ def _header(events: tuple[Event, ...], owner_key: str, memory_version: str) -> B
         ended=type(last).__name__,
         outcome=last.outcome if isinstance(last, EpisodeFinalised) else None,
         repairs=last.repairs if isinstance(last, EpisodeFinalised) else 0,
-        memory_version=memory_version,
-        owner_key=owner_key,
-        packages=package_versions(),
+        first_answer_given=answered and not prompted,
     )
+
+
+_TOLD = (
+    "episode_id", "created_at", "question", "question_id", "database_id", "schema_hash", "model_id", "encoder_id",
+    "strategy", "scope", "seed", "verifier", "ended", "outcome", "repairs",
+)  # fmt: skip
+"""What a header repeats of its events: a recording must not be listed as something else than it shows."""
+
+
+def _too_large(name: str) -> str:
+    return f"The recording {name} is larger than {MAX_BUNDLE_BYTES // 2**20} MiB."
+
+
+def _checked(event: Event) -> Event:
+    """The event as far as its own fields hang together; gold that a stranger put into it is taken out."""
+    iteration = getattr(event, "iteration", 0)
+    if not 0 <= iteration <= MAX_ITERATION:
+        raise BadInput(f"There is no attempt number {iteration}.")
+    if isinstance(event, EpisodeStarted):
+        return dataclasses.replace(event, question=dataclasses.replace(event.question, gold_sql=None))
+    if isinstance(event, Executed):
+        if any(len(row) != len(event.columns) for row in event.rows):
+            raise BadInput("A row has not as many values as there are columns.")
+        if any(not isinstance(cell, _CELLS) for row in event.rows for cell in row):
+            raise BadInput("A cell holds something that no database gives.")
+    if isinstance(event, Executed | AttemptMade) and not 0 <= event.elapsed_s < math.inf:
+        raise BadInput("A time is no number of seconds.")
+    return event
+
+
+_CELLS = (int, float, str, bytes, type(None))
+
+
+def _check_order(events: list[Event]) -> None:
+    """The parts of one attempt follow each other, and only what failed is diagnosed."""
+    attempted: set[int] = set()
+    judged: dict[int, Outcome] = {}
+    for event in events:
+        match event:
+            case AttemptMade():
+                if event.iteration in attempted or event.iteration > len(attempted):
+                    raise BadInput(f"Attempt {event.iteration} is not in its place.")
+                attempted.add(event.iteration)
+            case Executed() | JudgementRequested() if event.iteration not in attempted:
+                raise BadInput(f"Attempt {event.iteration} was not made before it was run.")
+            case Judged():
+                judged[event.iteration] = event.outcome
+            case Diagnosed() if judged.get(event.iteration) not in FAILURES:
+                raise BadInput(f"Attempt {event.iteration} is diagnosed, but it was not judged a failure.")
 
 
 def _check_whole(events: Iterable[Event]) -> tuple[EpisodeStarted, Event]:

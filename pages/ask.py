@@ -98,6 +98,7 @@ else:
                     asking.wait_until_drawn(again)
                     st.rerun()
             share.bundle(shown.events, me)
+            share.replay(story)
             share.compare(story)
         if isinstance(story.end, Failed) and story.end.unsaved is not None:
             share.save_again(story.end, partial(asking.save_again, request, loading))

@@ -366,3 +366,38 @@ def test_ctrl_c_ends_with_130_at_any_moment(shop: str, model: str, moment: str, 
     finally:
         process.kill()
         process.communicate()
+
+
+# Recordings
+
+
+def test_a_recording_is_read_again_as_it_was_told(command: Any, shop: str) -> None:
+    asked = command("ask", "-d", shop, "Which?", "--verifier", "assert", "--row-count", "2", "--initial",
+                    "SELECT name FROM product WHERE price > 3")  # fmt: skip
+    (bundle,) = settings().episodes_dir.glob("*.jsonl")
+    for spec in (str(bundle), bundle.stem):
+        again = command("replay", spec)
+        assert (again.code, again.out) == (asked.code, asked.out)
+        assert "RECORDED" in again.err
+        assert "first answer given, not generated" in again.err
+    events = command("replay", str(bundle), "--json").events
+    assert events == list(trace.read_bundle(bundle).events)
+
+
+@pytest.mark.parametrize("spec", ["https://example.org/x.jsonl", "nothing-here", "../x", "0" * 32])
+def test_a_recording_that_is_not_here_gets_a_sentence(command: Any, spec: str) -> None:
+    ended = command("replay", spec)
+    assert ended.code == 2
+    assert "no such file, no recording of this name" in ended.err
+
+
+def test_a_gallery_is_made_from_a_list(command: Any, tmp_path: Path) -> None:
+    question = samples.questions(SAMPLE)[0]
+    items = tmp_path / "list.json"
+    items.write_text(json.dumps([{"database": SAMPLE, "question_id": question.question_id, "name": "one"}]))
+    model = ScriptedModel(answer(str(question.gold_sql)))
+    ended = command("record", str(items), "--out", str(tmp_path / "gallery"), model=model)
+    assert (ended.code, ended.out) == (0, "one: CORRECT after 0 repairs\n")
+    assert command("replay", str(tmp_path / "gallery" / "one.jsonl")).code == 0
+    items.write_text("[{}]")
+    assert command("record", str(items)).code == 2

@@ -223,3 +223,75 @@ def test_files_that_are_no_bundles_get_a_sentence(tmp_path: Path) -> None:
     for name in ("empty.jsonl", "binary.jsonl", "missing.jsonl"):
         with pytest.raises(BadInput, match=name):
             trace.read_bundle(tmp_path / name)
+
+
+def hostile(tmp_path: Path, events: list[Event], **header: Any) -> bytes:
+    """A bundle as nobody's program wrote it: any events under a header that can say anything."""
+    kept = trace.write_bundle(tmp_path / "x.jsonl", [STARTED, Cancelled()]).model_dump()
+    told = {"ended": "Cancelled", **kept, **header}
+    return "\n".join([json.dumps(told), *map(trace.to_line, events)]).encode()
+
+
+RAN = Executed(0, Status.EXECUTED, ("a",), ((1,),), 1, False, None, 0.1)
+MADE = AttemptMade(0, "SELECT 1", "SELECT 1", 1, 1)
+RIGHT = Judged(0, Outcome.CORRECT, "x")
+
+
+@pytest.mark.parametrize(
+    ("events", "says"),
+    [
+        ([MADE, replace(RAN, rows=((1, 2),))], "not as many values"),
+        ([MADE, replace(RAN, rows=(((1, 2),),))], "no database gives"),
+        ([MADE, replace(RAN, elapsed_s=-1.0)], "no number of seconds"),
+        ([MADE, replace(RAN, elapsed_s=math.inf)], "no number of seconds"),
+        ([replace(MADE, iteration=10**9)], "no attempt number"),
+        ([replace(MADE, iteration=-1)], "no attempt number"),
+        ([replace(MADE, iteration=2)], "not in its place"),
+        ([MADE, MADE], "not in its place"),
+        ([RAN], "not made before it was run"),
+        (
+            [MADE, RAN, Judged(0, Outcome.CORRECT, "x"), Diagnosed(0, FailureType.SYNTAX, "", 4, "")],
+            "not judged a fail",
+        ),
+    ],
+)
+def test_events_that_make_up_no_episode_are_refused(tmp_path: Path, events: list[Event], says: str) -> None:
+    """A page draws what a bundle holds: a short row or a diagnosis of what was right ended it with a traceback."""
+    with pytest.raises(BadInput, match=says):
+        trace.parse_bundle("x.jsonl", hostile(tmp_path, [STARTED, *events, Cancelled()]))
+
+
+@pytest.mark.parametrize("field", ["question", "outcome", "model_id", "ended", "episode_id", "verifier"])
+def test_a_header_that_says_something_else_than_the_events_is_refused(tmp_path: Path, field: str) -> None:
+    lie = "CORRECT" if field == "outcome" else "a lie"
+    with pytest.raises(BadInput, match="do not agree"):
+        trace.parse_bundle("x.jsonl", hostile(tmp_path, [STARTED, MADE, RAN, Cancelled()], **{field: lie}))
+
+
+def test_gold_in_a_strangers_bundle_is_taken_out(tmp_path: Path) -> None:
+    data = hostile(tmp_path, [STARTED, Cancelled()]).replace(
+        b'"benchmark": "bird"', b'"benchmark": "bird", "gold_sql": "SELECT 99"'
+    )
+    assert b"SELECT 99" in data
+    (started, _) = trace.parse_bundle("x.jsonl", data).events
+    assert isinstance(started, EpisodeStarted)
+    assert started.question.gold_sql is None
+
+
+def test_a_bundle_nested_too_deeply_or_too_long_gets_a_sentence(tmp_path: Path) -> None:
+    """Decoding recursed past the limit of the interpreter where the JSON parser had not."""
+    deep = b'{"event": "Failed", "reason": ' + b"[" * 700 + b"]" * 700 + b"}"
+    lines = hostile(tmp_path, [STARTED, Cancelled()]).split(b"\n")
+    with pytest.raises(BadInput, match="Line 3"):
+        trace.parse_bundle("x.jsonl", b"\n".join([*lines[:2], deep]))
+    with pytest.raises(BadInput, match="at most 5,000"):
+        trace.parse_bundle("x.jsonl", b"\n".join([lines[0], *[lines[1]] * 5_001]))
+
+
+def test_a_first_answer_that_was_handed_in_is_labelled_whatever_the_header_says(tmp_path: Path) -> None:
+    data = hostile(tmp_path, [STARTED, MADE, RAN, Cancelled()], first_answer_given=False)
+    assert trace.parse_bundle("x.jsonl", data).header.first_answer_given
+    generated = [STARTED, PromptBuilt(0, "initial", "p", 1), MADE, RAN, Cancelled()]
+    assert not trace.parse_bundle(
+        "x.jsonl", hostile(tmp_path, generated, first_answer_given=True)
+    ).header.first_answer_given

@@ -17,7 +17,7 @@ from merit.ui.text import escape
 WIDTH = 960
 _PAD = 24
 _LINE = 20
-_CHARS = 104
+_CHARS = 92
 """Characters of a line of text, at 14 px in a sans face."""
 _MAX_LINES = 5
 _ARROW = 44
@@ -49,7 +49,7 @@ def tone(chain: Chain, link: Link) -> theme.Tone:
 def svg(chain: Chain, foot: Sequence[str] = ()) -> str:
     """The picture on paper white, ``WIDTH`` units wide and as high as it must be; ``foot``: lines below it."""
     boxes = [_Box(link, tone(chain, link), _wrapped(link.text)) for link in chain.links]
-    title = _wrapped(chain.question, 84, 2)
+    title = _wrapped(chain.question, 70, 2)
     top = 24 + 28 * len(title) + 16
     parts = [
         f'<text x="{_PAD}" y="{20 + 28 * number}" font-size="22" font-weight="600">{escape(line)}</text>'
@@ -80,7 +80,7 @@ def _drawn(box: _Box, y: int) -> str:
         f'<text x="{_PAD + _LABEL}" y="{y + 52 + _LINE * number}" font-size="14">{escape(line)}</text>'
         for number, line in enumerate(box.lines)
     )
-    title = _wrapped(box.link.title, 80, 1)[0] if box.link.title else ""
+    title = _wrapped(box.link.title, 70, 1)[0] if box.link.title else ""
     return (
         f'<rect x="{_PAD}" y="{y}" width="{width}" height="{box.height}" rx="8" fill="{box.tone.light_fill}"/>'
         f'<rect x="{_PAD}" y="{y}" width="4" height="{box.height}" fill="{box.tone.light}"/>'

@@ -43,7 +43,7 @@ def _card(story: Story, episode: str) -> None:
     found = chains.chain(story, number)
     if found is None:
         return
-    with st.container(key=step_key(episode, found.repair, "links-chain"), gap=None):
+    with st.container(key=step_key(episode, found.repair, "chain-body"), gap=None):
         for link in found.links:
             if link.because:
                 _arrow(found, link, episode)

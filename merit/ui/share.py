@@ -53,6 +53,14 @@ def compare(story: Story) -> None:
         st.switch_page("pages/compare.py", query_params={str(Param.OF): story.started.episode_id})
 
 
+def replay(story: Story) -> None:
+    """Play the finished episode again as it went, on the Recordings page."""
+    if story.started is None or story.end is None:
+        return
+    if st.button("Replay", key=Key.REPLAY, type="tertiary", icon=":material/slideshow:"):
+        st.switch_page("pages/recordings.py", query_params={str(Param.RECORDING): story.started.episode_id})
+
+
 def save_again(failed: Failed, save: Callable[[Failed], MemoryEntry]) -> None:
     """Offer to write again the entry that could not be written when the episode ended."""
     if not st.button("Save to memory again", key=Key.SAVE_AGAIN, icon=":material/save:"):

@@ -124,6 +124,11 @@ class Key(StrEnum):
     PREDICTIONS_SAID = "predictions_said"
     PREDICTIONS_STOP = "predictions_stop"
     PREDICTIONS_LABEL = "predictions_label"
+    PLAYER = "player"
+    DROP = "drop"
+    DROPPED = "dropped"
+    SPEED = "speed"
+    REPLAY = "replay"
 
 
 def step_key(episode_id: str, iteration: int, part: str = "step") -> str:

@@ -91,7 +91,9 @@ def heading(frame: Frame, step: Step) -> str:
         parts.append(f":gray[{label(sql.short(difference(before, step.attempt.sql)), 90)}]")
     elif step.executed is not None and step.executed.status is Status.EXECUTED:
         parts.append(f":gray[{count(step.executed.row_count, 'row')}]")
-    if step.attempt is not None:
+    if step.attempt is not None and step.prompt is None:
+        parts.append(":gray[:small[given, not generated]]")
+    elif step.attempt is not None:
         cost = f"{step.attempt.prompt_tokens:,} + {step.attempt.output_tokens:,} tokens"
         parts.append(f":gray[:small[{seconds(step.attempt.elapsed_s)} · {cost}]]")
     return "  ".join(parts)
