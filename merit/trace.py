@@ -28,29 +28,22 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from merit.diagnosis import FAILURES
 from merit.episode import Outcome, Question
 from merit.errors import BadInput
 from merit.events import (
-    LAST_EVENTS,
     AttemptMade,
-    Diagnosed,
     EpisodeFinalised,
-    EpisodeStarted,
     Event,
-    Executed,
-    Judged,
-    JudgementRequested,
     PromptBuilt,
     Retrieved,
     TokenStreamed,
 )
+from merit.wholeness import check_order, check_whole, checked
 
 BUNDLE_FORMAT = 1
 MAX_BUNDLE_BYTES = 64 * 1024 * 1024
 MAX_EVENTS = 5_000
 """Most lines of a bundle: a long episode has some hundred."""
-MAX_ITERATION = 200
 _PACKAGES = ("torch", "transformers", "sentence-transformers", "lancedb", "openai", "sqlglot", "numpy")
 _EVENT_CLASSES: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Event)}
 
@@ -198,12 +191,12 @@ def parse_bundle(name: str, data: bytes) -> Bundle:
     for number, line in enumerate(lines[1:], start=2):
         data_of_line = _parse_object(name, number, line)
         try:
-            events.append(_checked(from_json(data_of_line)))
+            events.append(checked(from_json(data_of_line)))
         except BadInput as error:
             raise BadInput(f"Line {number} of {name}: {error}") from None
     try:
-        _check_whole(events)
-        _check_order(events)
+        check_whole(events)
+        check_order(events)
         told = _header(tuple(events))
     except BadInput as error:
         raise BadInput(f"{name}: {error}") from None
@@ -219,7 +212,7 @@ def replay(path: Path) -> Iterator[Event]:
 
 
 def _header(events: tuple[Event, ...]) -> BundleHeader:
-    started, last = _check_whole(events)
+    started, last = check_whole(events)
     prompted = any(isinstance(event, PromptBuilt) and event.iteration == 0 for event in events)
     answered = any(isinstance(event, AttemptMade) for event in events)
     return BundleHeader(
@@ -252,53 +245,6 @@ _TOLD = (
 
 def _too_large(name: str) -> str:
     return f"The recording {name} is larger than {MAX_BUNDLE_BYTES // 2**20} MiB."
-
-
-def _checked(event: Event) -> Event:
-    """The event as far as its own fields hang together; gold that a stranger put into it is taken out."""
-    iteration = getattr(event, "iteration", 0)
-    if not 0 <= iteration <= MAX_ITERATION:
-        raise BadInput(f"There is no attempt number {iteration}.")
-    if isinstance(event, EpisodeStarted):
-        return dataclasses.replace(event, question=dataclasses.replace(event.question, gold_sql=None))
-    if isinstance(event, Executed):
-        if any(len(row) != len(event.columns) for row in event.rows):
-            raise BadInput("A row has not as many values as there are columns.")
-        if any(not isinstance(cell, _CELLS) for row in event.rows for cell in row):
-            raise BadInput("A cell holds something that no database gives.")
-    if isinstance(event, Executed | AttemptMade) and not 0 <= event.elapsed_s < math.inf:
-        raise BadInput("A time is no number of seconds.")
-    return event
-
-
-_CELLS = (int, float, str, bytes, type(None))
-
-
-def _check_order(events: list[Event]) -> None:
-    """The parts of one attempt follow each other, and only what failed is diagnosed."""
-    attempted: set[int] = set()
-    judged: dict[int, Outcome] = {}
-    for event in events:
-        match event:
-            case AttemptMade():
-                if event.iteration in attempted or event.iteration > len(attempted):
-                    raise BadInput(f"Attempt {event.iteration} is not in its place.")
-                attempted.add(event.iteration)
-            case Executed() | JudgementRequested() if event.iteration not in attempted:
-                raise BadInput(f"Attempt {event.iteration} was not made before it was run.")
-            case Judged():
-                judged[event.iteration] = event.outcome
-            case Diagnosed() if judged.get(event.iteration) not in FAILURES:
-                raise BadInput(f"Attempt {event.iteration} is diagnosed, but it was not judged a failure.")
-
-
-def _check_whole(events: Iterable[Event]) -> tuple[EpisodeStarted, Event]:
-    events = tuple(events)
-    if not events or not isinstance(events[0], EpisodeStarted):
-        raise BadInput("A recording begins with EpisodeStarted.")
-    if not isinstance(events[-1], LAST_EVENTS) or any(isinstance(event, LAST_EVENTS) for event in events[:-1]):
-        raise BadInput("A recording ends with exactly one of EpisodeFinalised, Failed and Cancelled.")
-    return events[0], events[-1]
 
 
 @lru_cache(maxsize=1)
