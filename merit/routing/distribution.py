@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from merit.streams.datasets import Dataset
     from merit.streams.predictions import Predictions
 
+ANY_OTHER_MESSAGE = 12
+"""The rule that takes every message the others do not know."""
+
 
 @dataclass(frozen=True)
 class Routed:
@@ -35,14 +38,17 @@ class Routed:
 
 @dataclass(frozen=True)
 class Distribution:
-    """The answers of one file: how many, how many of them correct and not judged, the failures and their labels."""
+    """The answers of one file: how many, how many of them correct, not judged and empty, the failures, their labels,
+    the rules that gave them, and the messages that no rule knows (rule 12)."""
 
     answers: int
     correct: int
     not_judged: int
+    empty: int
     failures: tuple[Failure, ...]
     types: Counter[FailureType]
     rules: Counter[int]
+    unknown: Counter[str]
 
 
 def verifier_of(dataset: Dataset) -> Verifier:
@@ -89,17 +95,25 @@ def _failure(question: Question, sql: str, outcome: Outcome, message: str) -> Fa
     )
 
 
-def distribution(routed: Iterable[Routed]) -> Distribution:
-    """The counts over what was routed."""
+def distribution(routed: Iterable[Routed], *, with_empty: bool = True) -> Distribution:
+    """The counts over what was routed. An empty answer is a failure (spec §5); without ``with_empty`` it is only
+    counted as empty."""
     everything = tuple(routed)
-    failures = tuple(one.failure for one in everything if one.failure is not None)
+    kept = everything if with_empty else tuple(one for one in everything if not _is_empty(one))
+    failures = tuple(one.failure for one in kept if one.failure is not None)
     named = [diagnose(failure.status, failure.message) for failure in failures]
-    outcomes = Counter(one.outcome for one in everything)
+    outcomes = Counter(one.outcome for one in kept)
     return Distribution(
-        len(everything),
+        len(kept),
         outcomes[Outcome.CORRECT],
         outcomes[Outcome.NOT_JUDGED],
+        sum(map(_is_empty, everything)),
         failures,
         Counter(one.failure_type for one in named),
         Counter(one.rule for one in named),
+        Counter(failure.message for failure, one in zip(failures, named, strict=True) if one.rule == ANY_OTHER_MESSAGE),
     )
+
+
+def _is_empty(one: Routed) -> bool:
+    return one.failure is not None and not one.failure.sql.strip()

@@ -20,7 +20,7 @@ from merit.errors import BadInput, MeritError
 from merit.events import Cancelled, Event, Failed
 from merit.jobs import Job
 from merit.routing import labelled
-from merit.routing.distribution import Distribution, Routed, distribution, route
+from merit.routing.distribution import ANY_OTHER_MESSAGE, Distribution, Routed, distribution, route
 from merit.routing.labelled import Failure
 from merit.streams import Dataset, Predictions, load_dataset, read_predictions
 from merit.ui import charts, notice, results, routing_validation, theme
@@ -43,12 +43,13 @@ class Work:
 
     name: str
     total: int
+    notes: tuple[str, ...] = ()
     done: list[Routed] = field(default_factory=list)
 
 
 def begin(owner: str, dataset: Dataset, predictions: Predictions, name: str) -> Job:
     """Run and judge every answer in the background."""
-    work = Work(name, len(predictions.covered))
+    work = Work(name, len(predictions.covered), dataset.notes)
 
     def source(cancel: threading.Event) -> Iterator[Event]:
         try:
@@ -75,7 +76,7 @@ def panel(owner: str) -> None:
     found = _found(job)
     _bars(found)
     if found is not None and job is not None:
-        _details(job.context.name, found)
+        _details(job.context, found)
 
 
 def _inputs(owner: str) -> None:
@@ -137,7 +138,8 @@ def _found(job: Job | None) -> Distribution | None:
         notice.say(last.reason)
     elif isinstance(last, Cancelled):
         notice.say("It was stopped; this is how far it got.", urgent=False)
-    return distribution(tuple(job.context.done)) if job.context.done else None
+    with_empty = not st.session_state.get(Key.LEAVE_EMPTY, False)
+    return distribution(tuple(job.context.done), with_empty=with_empty) if job.context.done else None
 
 
 def _bars(found: Distribution | None) -> None:
@@ -153,7 +155,8 @@ def _bars(found: Distribution | None) -> None:
     )
 
 
-def _details(name: str, found: Distribution) -> None:
+def _details(work: Work, found: Distribution) -> None:
+    name = work.name
     wrong = len(found.failures)
     judged = found.answers - found.not_judged
     right = f" ({found.correct / judged:.1%} of those that could be judged)" if judged else ""
@@ -165,7 +168,13 @@ def _details(name: str, found: Distribution) -> None:
         told.append(
             f"{count(found.not_judged, 'answer')} could not be judged: the dataset's own answer fails or is missing."
         )
-    notice.listed(told)
+    notice.listed([*told, *work.notes])
+    if found.empty:
+        st.toggle(
+            f"Leave out the {count(found.empty, 'empty answer')}", key=Key.LEAVE_EMPTY,
+            help="An empty answer is a failure that the rules name Unknown. Where a model was never asked, or its "
+            "answer got lost, it says nothing about the model.",
+        )  # fmt: skip
     if not wrong:
         return
     rules = [
@@ -177,6 +186,9 @@ def _details(name: str, found: Distribution) -> None:
     st.dataframe(
         pd.DataFrame(rules, columns=["Rule", "When", "Label", "Failures", "Share"]), hide_index=True, height="content"
     )
+    if found.unknown:
+        known = "; ".join(f"“{visible(text)[:120]}” {times:,}×" for text, times in found.unknown.most_common(5))
+        notice.listed([f"Messages that only rule {ANY_OTHER_MESSAGE} takes: {known}"])
     shown = found.failures[:MOST_SHOWN]
     rows = [(one.ruled, one.database_id, one.question, one.sql, one.message) for one in shown]
     st.dataframe(

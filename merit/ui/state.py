@@ -129,6 +129,7 @@ class Key(StrEnum):
     DROPPED = "dropped"
     SPEED = "speed"
     REPLAY = "replay"
+    LEAVE_EMPTY = "leave_empty"
 
 
 def step_key(episode_id: str, iteration: int, part: str = "step") -> str:

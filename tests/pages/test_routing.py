@@ -110,7 +110,7 @@ def test_all_fourteen_rules_are_shown_with_what_they_did() -> None:
     assert "Not tested: rule 3 fits" in said
 
 
-@pytest.mark.parametrize(("number", "rule"), enumerate([3, 8, 6, 7, 10, 13, 12]))
+@pytest.mark.parametrize(("number", "rule"), list(enumerate([3, 8, 6, 7, 10, 13, 12])))
 def test_each_example_lands_on_a_rule_of_its_own(number: int, rule: int) -> None:
     at = fine(opened().button(key=f"bench-try-{number}").click().run())
     assert f'class="m-fired"><span class="m-number">{rule}</span>' in words(at), EXAMPLES[number]
@@ -284,6 +284,17 @@ def test_predictions_are_routed_and_can_be_labelled() -> None:
     assert "qzxgoldmarkerqzx" not in said
     fine(at.button(key=Key.PREDICTIONS_LABEL).click().run())
     assert "1 of 2, 0 labelled by you" in words(at)
+
+
+def test_empty_answers_are_told_and_can_be_left_out() -> None:
+    ids = [question.id for question in samples.questions("library")[:2]]
+    answers = [{"question_id": id, "sql": sql} for id, sql in zip(ids, ["", "SELECT 1"], strict=True)]
+    at = predicted(tab(opened(), REAL), "\n".join(map(json.dumps, answers)).encode())
+    assert "“empty query” 1×" in words(at)
+    assert list(at.dataframe[0].value["Rule"]) == [12, 13]
+    fine(at.toggle(key=Key.LEAVE_EMPTY).set_value(True).run())
+    assert "1 answer, 0 correct (0.0% of those that could be judged), 1 failure." in words(at)
+    assert list(at.dataframe[0].value["Rule"]) == [13]
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,19 @@ def test_answers_are_judged_and_named(dataset: Dataset) -> None:
     assert (found.answers, found.correct, found.not_judged, len(found.failures)) == (7, 1, 1, 5)
     assert found.types == {K.RESULT_MISMATCH: 1, K.SCHEMA_LINKING: 1, K.UNKNOWN: 1, K.SYNTAX: 1, K.EXECUTION: 1}
     assert found.rules == {13: 1, 3: 1, 12: 1, 7: 1, 11: 1}
+    assert (found.empty, found.unknown) == (1, {"empty query": 1})
     assert [failure.id for failure in found.failures] == ["q1", "q2", "q3", "q4", "q5"]
     assert MARKER not in repr(routed) + to_csv(found.failures).decode()
     assert read(to_csv(found.failures)).failures == found.failures
+
+
+def test_empty_answers_can_be_left_out(dataset: Dataset) -> None:
+    """A file of which a fifth was never answered showed mostly Unknown, which says nothing about the model."""
+    routed = list(route(dataset, read_predictions("\n".join(ANSWERS).encode(), dataset), threading.Event()))
+    found = distribution(routed, with_empty=False)
+    assert (found.answers, found.correct, found.empty, len(found.failures)) == (6, 1, 1, 4)
+    assert K.UNKNOWN not in found.types
+    assert found.unknown == {}
 
 
 def test_only_what_the_file_covers_is_routed(dataset: Dataset) -> None:
