@@ -38,6 +38,12 @@ class EpisodicMemory(Protocol):
         """Remember what an episode left; the merged view of it."""
 
 
+class Progress(Protocol):
+    """Told how many of all have been done; what it raises stops the work before anything is written."""
+
+    def __call__(self, done: int, total: int, /) -> None: ...
+
+
 @dataclass(frozen=True)
 class Counts:
     """Merged entries by polarity, and the observations they come from."""
@@ -66,3 +72,31 @@ class Statistics:
     rows: int
     fragments: int
     bytes: int
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One observation to take in: the entry and the earliest position that may see it."""
+
+    entry: MemoryEntry
+    visible_from: int
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was forgotten, for whoever may undo it: the entry as it was seen (None: nothing of it was) and those of
+    its observations that lived. ``erased`` counts all that left the disk."""
+
+    entry: EntryView | None
+    observations: tuple[Observed, ...]
+    erased: int
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What restoring a backup did: observations it brought, those left out because they were forgotten here, and the
+    name given to the state before (None: the memory was empty)."""
+
+    observations: int
+    left_out: int
+    before: str | None

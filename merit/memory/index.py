@@ -6,11 +6,16 @@ Every process folds the same rows in the same order, so all see the same memory.
 * ``observation``: ignored when its episode has a living one already (two processes finalised it) or was
   forgotten; else it is visible from ``max(position + 1, counter, floor)`` (spec §8: an episode that runs now
   drew its position from the counter and can never see it).
-* ``retract``: the observation of an episode dies. ``restore``: those that lived at a tag live, all others die.
+* ``returned``: the same, but what it says of the earliest position is taken as it is: it was seen there before
+  (a forgetting that was undone, a backup).
+* ``retract``: the observation of an episode dies. ``restore``: those that lived at a tag live, all others die (a
+  name that was taken off meanwhile: nothing happens). ``untag``: the name goes. ``clear``: all die.
 * ``forget``: observations of an entry die for good; no restored tag revives them, nor does a repeated finalise
-  of the same episode. An observation of another episode that comes later lives.
+  of the same episode. An observation of another episode that comes later lives. ``unforget``: its episode may
+  return.
 * ``forget_database``: the same for all observations made on a database.
-* ``drop``: everything before it is gone, the counter too.
+* ``drop``: everything before it is gone, the counter too. ``floor``: positions below it are
+  taken, and the counter is at least at its ``position``.
 
 What this module does not know: which observations a question may see (``legality``) and how they rank.
 """
@@ -19,6 +24,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -29,10 +35,20 @@ from numpy.typing import NDArray
 from merit.episode import FailureType, Polarity
 from merit.memory.columns import Column, Postings, Texts, Vectors
 from merit.memory.entry import EntryView, MemoryEntry, Observation
+from merit.memory.facts import Observed
 from merit.memory.rows import key, short
 
 Rows = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A named state: the ``size`` rows there were, those of them that were ``dead``, the next position then."""
+
+    size: int
+    dead: Rows
+    position: int
 
 
 class Index:
@@ -51,7 +67,7 @@ class Index:
         self.counter = 0
         self.last_position = -1
         self.allocated: dict[str, int] = {}
-        self.tags: dict[str, tuple[int, Rows]] = {}
+        self.tags: dict[str, Tagged] = {}
         self.forgotten_episodes: set[str] = set()
         self.entries: dict[str, int] = {}
         self._schemas: dict[str, int] = {}
@@ -151,7 +167,37 @@ class Index:
 
     def forgotten(self) -> list[int]:
         """Sequence numbers of forgotten observations that this index was built with: to be erased."""
-        numbers: list[int] = self._sequence.values[self._forgotten.values].tolist()
+        return self.sequence(self._forgotten.values)
+
+    def alive_at(self, tag: Tagged) -> Mask:
+        """Which observations a tagged state holds: those that lived then and were not forgotten since."""
+        mask = np.zeros(self.size, np.bool_)
+        mask[: tag.size] = True
+        mask[tag.dead] = False
+        mask &= ~self._forgotten.values
+        return mask
+
+    def kept(self) -> Mask:
+        """Which observations live, or can live again by a tag; all others are of no use to anybody."""
+        mask = self.alive.copy()
+        for tag in self.tags.values():
+            mask |= self.alive_at(tag)
+        return mask
+
+    def observed(self, entry_id: str) -> list[Observed]:
+        """The living observations of an entry, in order of the fold."""
+        code = self.entries.get(entry_id)
+        rows: list[int] = [] if code is None else np.flatnonzero((self.entry_code == code) & self.alive).tolist()
+        return [Observed(self.entry(row), int(self.visible_from[row])) for row in rows]
+
+    def row_at(self, sequence: int) -> int | None:
+        """The row of the observation with this sequence number; None where there is none."""
+        row = int(np.searchsorted(self._sequence.values, sequence))
+        return row if row < self.size and self._sequence.values[row] == sequence else None
+
+    def sequence(self, rows: Mask) -> list[int]:
+        """Sequence numbers of the rows of a mask."""
+        numbers: list[int] = self._sequence.values[rows].tolist()
         return numbers
 
     def without(self, entry_id: str, *, apart: bool = False) -> Index:
@@ -216,12 +262,12 @@ class Index:
         """Fold further rows of the log, in order of ``_rowid``; the next ones have ``next_sequence`` or more."""
         pending: list[int] = []
         counters: list[int] = []
-        specials = rows.select(["_rowid", "episode", "entry", "floor", "body"])
+        specials = rows.select(["_rowid", "episode", "entry", "position", "floor", "body"])
         for number, kind in enumerate(rows["kind"].to_pylist()):
             self._folded += 1
-            if kind == "observation":  # gathered, as opening a memory row by row would take minutes
+            if kind in ("observation", "returned"):  # gathered: opening a memory row by row would take minutes
                 pending.append(number)
-                counters.append(self.counter)
+                counters.append(self.counter if kind == "observation" else 0)
                 continue
             facts = specials.slice(number, 1).to_pylist()[0]
             if kind == "position":
@@ -300,10 +346,23 @@ class Index:
         elif kind == "forget_database":
             self.last_position = max(self.last_position, row["floor"] - 1)
             self._forget_database(**json.loads(row["body"]))
+        elif kind == "unforget":
+            self.forgotten_episodes.discard(row["episode"])
         elif kind == "tag":
-            self.tags[json.loads(row["body"])] = (self.size, np.flatnonzero(~self.alive).astype(np.int32))
+            dead = np.flatnonzero(~self.alive).astype(np.int32)
+            name = json.loads(row["body"])
+            self.tags.pop(name, None)  # a name given anew is the latest
+            self.tags[name] = Tagged(self.size, dead, self.next_position)
+        elif kind == "untag":
+            self.tags.pop(json.loads(row["body"]), None)
         elif kind == "restore":
-            self._restore(*self.tags[json.loads(row["body"])])
+            self._restore(self.tags.get(json.loads(row["body"])))
+        elif kind == "clear":
+            self.alive[:] = False
+            self._living = {}
+        elif kind == "floor":
+            self.last_position = max(self.last_position, row["floor"] - 1)
+            self.counter = max(self.counter, row["position"])
         elif kind == "drop":
             stale = self._folded > 1  # the drop itself is one
             self._clear()
@@ -332,9 +391,8 @@ class Index:
         self._forgotten.values[rows] = True
         self.alive[rows] = False
 
-    def _restore(self, size: int, dead: Rows) -> None:
-        self.alive[:size] = True
-        self.alive[dead] = False
-        self.alive[size:] = False
-        self.alive[self._forgotten.values] = False
+    def _restore(self, tag: Tagged | None) -> None:
+        if tag is None:
+            return
+        self.alive[:] = self.alive_at(tag)
         self._living = {self._episode(row): row for row in np.flatnonzero(self.alive).tolist()}

@@ -152,6 +152,14 @@ class Log:
                 "bytes": int(facts["total_bytes"]),
             }
 
+    def disk_bytes(self) -> int | None:
+        """Bytes of the folder, old versions and other streams included; None where the memory is in no folder."""
+        if "://" in self.uri:
+            return None
+        with suppress(OSError):  # files come and go while somebody compacts
+            return sum(file.stat().st_size for file in Path(self.uri).rglob("*") if file.is_file())
+        return None
+
     def _compact_if_due(self) -> None:
         with suppress(MemoryUnavailable):  # nobody waits for it, and the next append tries again
             if self.statistics()["fragments"] >= FRAGMENTS:

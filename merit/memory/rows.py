@@ -9,13 +9,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from merit.memory.entry import MemoryEntry
+from merit.memory.facts import Observed
 from merit.memory.texts import bm25_text, tokenise
 
 
@@ -30,17 +30,22 @@ def short(keys: Iterable[str]) -> NDArray[np.int64]:
 
 
 def observation_rows(
-    columns: pa.Schema, stream: str, new: list[tuple[MemoryEntry, int]], vectors: NDArray[np.float32]
+    columns: pa.Schema,
+    stream: str,
+    new: list[Observed],
+    vectors: NDArray[np.float32],
+    kind: Literal["observation", "returned"] = "observation",
 ) -> pa.Table:
-    """Rows for entries, each with the earliest position that may see it (``floor``), and their float32 (n, d)
-    vectors; ``columns`` is that of the log, ``stream`` its key."""
+    """Rows for observations and their float32 (n, d) vectors; ``columns`` is that of the log, ``stream`` its key,
+    ``kind`` what the fold does with them (see ``index``)."""
     values: dict[str, list[Any]] = {name: [] for name in columns.names if name != "vector"}
-    for entry, floor in new:
+    for seen in new:
+        entry = seen.entry
         body = entry.to_json()
         schema = body.pop("schema")
         tokens = Counter(tokenise(bm25_text(entry)))
         row = {
-            "kind": "observation",
+            "kind": kind,
             "stream": stream,
             "episode": key(entry.episode_id),
             "entry": entry.id,
@@ -49,7 +54,7 @@ def observation_rows(
             "failure_type": str(entry.failure_type),
             "polarity": str(entry.polarity),
             "position": entry.position,
-            "floor": floor,
+            "floor": seen.visible_from,
             # ASCII: a lone surrogate in a stranger's text is no valid UTF-8, but its escape is
             "body": json.dumps(body),
             "schema": json.dumps(schema),

@@ -9,50 +9,32 @@ What this module does not know: how an episode comes about, what a card looks li
 from __future__ import annotations
 
 import json
-import threading
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import IO, Any, Self
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from merit.errors import BadInput, MemoryUnavailable
-from merit.memory import transfer
+from merit.errors import BadInput
+from merit.memory import backup, listing, transfer
+from merit.memory.backup import Fact
 from merit.memory.entry import EntryView, MemoryEntry
-from merit.memory.facts import Counts, Statistics, TextEncoder
+from merit.memory.facts import Counts, Forgotten, Observed, Progress, Restored, Statistics, TextEncoder
 from merit.memory.index import Index
 from merit.memory.legality import View, entry_view, entry_views, legal, merge
 from merit.memory.log import Log
 from merit.memory.retrieval import Retrieval, RetrievalQuery
 from merit.memory.rows import key, observation_rows
 from merit.memory.search import retrieve
+from merit.memory.stream import Stream, T
 from merit.memory.texts import dense_text
 from merit.strategy import Strategy
 
-T = TypeVar("T")
 
-_TRIES = 10
-"""How often a write that got lost beside the history is made again."""
-
-
-class MemoryStore:
+class MemoryStore(Stream):
     """One stream of a memory; see :meth:`open`. Raises :class:`MemoryUnavailable` with a sentence."""
-
-    def __init__(self, log: Log, encoder: TextEncoder, stream: str) -> None:
-        self.encoder = encoder
-        self.stream = stream
-        self._key = key(stream)
-        self._log = log
-        self._lock = threading.RLock()
-        self._version = -1
-        self._index = Index(encoder.dimension)
-        self._refresh()
-        self._finish_erasing()
 
     @classmethod
     def open(cls, uri: str | Path, encoder: TextEncoder, stream: str = "live") -> Self:
@@ -61,21 +43,6 @@ class MemoryStore:
         A memory holds vectors of one encoder, whose name and dimension it records; another one is refused.
         """
         return cls(Log(str(uri), encoder.id, encoder.dimension), encoder, stream)
-
-    @property
-    def uri(self) -> str:
-        return self._log.uri
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the index's memory back; everything is on the disk already. A later call builds it again."""
-        with self._lock:
-            self._version, self._index = -1, Index(self.encoder.dimension)
 
     # writing ----------------------------------------------------------------------------------------------
 
@@ -90,7 +57,7 @@ class MemoryStore:
     def finalise_many(self, entries: Iterable[MemoryEntry]) -> list[EntryView]:
         """The same for several episodes, in one atomic write."""
         wanted = list(entries)
-        self._remember(wanted, [0] * len(wanted))
+        self._remember([Observed(entry, 0) for entry in wanted])
         with self._lock:
             everything = merge(self._index, legal(self._index))
             return [self._view_of(entry, everything) for entry in wanted]
@@ -109,18 +76,42 @@ class MemoryStore:
 
         No merge, tag, import or repeated finalise brings them back; a new episode may find the same out again.
         """
+        return self.forget_for_now(entry_id).erased
+
+    def forget_for_now(self, entry_id: str) -> Forgotten:
+        """:meth:`forget`, and hand out what it takes for :meth:`undo_forget`. Nobody else keeps it."""
         with self._lock:
             self._refresh()
-            forgotten = 0
+            entry, erased = listing.one(self._index, entry_id), 0
+            kept: list[Observed] = []
             while episodes := self._index.remembered(entry_id):  # again for what came in between
-                forgotten += len(episodes)
+                erased += len(episodes)
+                kept += self._index.observed(entry_id)
                 floor = self._index.last_position + 1  # erased or not, positions that were given stay given
                 self._append(
                     [{"kind": "forget", "entry": entry_id, "episode": name, "floor": floor} for name in episodes]
                 )
             self._log.erase(self._key, self._index.forgotten(), self._index.next_sequence)
             self._rebuild()
-            return forgotten
+            return Forgotten(entry, tuple(kept), erased)
+
+    def undo_forget(self, forgotten: Forgotten) -> int:
+        """Bring back what :meth:`forget_for_now` handed out, seen from the positions it was seen from before; states
+        tagged before stay without it. Returns how many observations came back (0: it was undone already)."""
+        vectors = self._encode([dense_text(seen.entry) for seen in forgotten.observations])
+        with self._lock:
+            self._refresh()
+            gone = [
+                number
+                for number, seen in enumerate(forgotten.observations)
+                if self._index.living(seen.entry.episode_id) is None
+            ]
+            if gone:
+                new = [forgotten.observations[number] for number in gone]
+                may = self._rows([{"kind": "unforget", "episode": key(seen.entry.episode_id)} for seen in new])
+                rows = observation_rows(self._log.columns, self._key, new, vectors[gone], kind="returned")
+                self._write(pa.concat_tables([may, rows]))
+            return len(gone)
 
     def forget_database(self, database_id: str) -> int:
         """Forget every observation made on a database, physically, as :meth:`forget` does; those of the same entries
@@ -138,7 +129,12 @@ class MemoryStore:
         """Name the present state, so that :meth:`restore` can go back to it. A name can be given anew."""
         if not name.strip():
             raise BadInput("Give the state a name.")
-        self._append([{"kind": "tag", "body": json.dumps(name)}])
+        self._append([{"kind": "tag", "body": json.dumps(name.strip())}])
+
+    def untag(self, name: str) -> None:
+        """Take a name off; what only that state held can go with the next :meth:`compact`. Others keep theirs."""
+        self._known(name)
+        self._append([{"kind": "untag", "body": json.dumps(name)}])
 
     def tags(self) -> tuple[str, ...]:
         """The names given, oldest first."""
@@ -150,11 +146,16 @@ class MemoryStore:
         """Go back to a tagged state: what came later is no longer seen, what was retracted since is seen again;
         what was forgotten stays forgotten. Positions go on counting."""
         with self._lock:
-            self._refresh()
-            if name not in self._index.tags:
-                known = ", ".join(self._index.tags) or "none"
-                raise BadInput(f"There is no state called {name!r}. Known states: {known}.")
+            self._known(name)
             self._append([{"kind": "restore", "body": json.dumps(name)}])
+
+    def go_back(self, name: str) -> str:
+        """:meth:`restore`, after the state that is left was given a name, which is returned: so one can come again."""
+        with self._lock:
+            self._known(name)
+            left = self._free_name(f"before going back to {name}")
+            self._append([{"kind": "tag", "body": json.dumps(left)}, {"kind": "restore", "body": json.dumps(name)}])
+            return left
 
     def delete_stream(self) -> None:
         """Remove everything of this stream from the disk, its counter and tags included."""
@@ -172,15 +173,60 @@ class MemoryStore:
             self._append([{"kind": "position", "episode": token, "floor": self._index.last_position + 1}])
             return self._index.allocated[token]
 
-    def import_jsonl(self, folder: str | Path) -> int:
+    def import_jsonl(self, folder: str | Path, progress: Progress | None = None) -> int:
         """Take in what :meth:`export_jsonl` wrote, all or nothing; a wrong line is named. Episodes that are
         remembered already, or were forgotten, are left out. Returns how many observations are new."""
-        observations = transfer.read(Path(folder))
-        return self._remember([seen.entry for seen in observations], [seen.visible_from for seen in observations])
+        return self.take_in(transfer.read(transfer.sources(Path(folder))), progress)
 
-    def compact(self) -> None:
-        """Merge fragments now and drop old versions (see ``log.RETENTION``); otherwise done in the background."""
-        self._log.compact()
+    def take_in(self, observations: Iterable[Observed], progress: Progress | None = None) -> int:
+        """Take in observations made elsewhere, as :meth:`import_jsonl` does."""
+        return self._remember(list(observations), progress)
+
+    def compact(self) -> int:
+        """Merge fragments and drop old versions now (otherwise done in the background), and erase the observations
+        that neither live nor belong to a tagged state; how many of these there were. Everything else stays."""
+        with self._lock:
+            self._refresh()
+            useless = self._index.sequence(~self._index.kept())
+            if not useless:
+                self._log.compact()
+                return 0
+            self._append([{"kind": "floor", "floor": self._index.last_position + 1, "position": 0}])
+            self._log.erase(self._key, useless, self._index.next_sequence)
+            self._rebuild()
+            return len(useless)
+
+    def backup(self, to: IO[bytes]) -> int:
+        """Write everything of this stream that can still be seen or gone back to, one JSON value a line (see
+        ``backup``); how many observations that were."""
+        with self._lock:
+            self._refresh()
+            return backup.write(to, self._index, self._log.read(self._key, 0))
+
+    def restore_backup(self, facts: Sequence[Fact], name: str, progress: Progress | None = None) -> Restored:
+        """Make the memory what it was when a backup was made, its tags included. What is seen now gets the tag
+        ``name``, so that one can come back to it; what was forgotten here stays forgotten. Positions go on counting.
+        One write: all or nothing."""
+        wanted = self.look(lambda index: [fact for fact in facts if not backup.forgotten(fact, index)])
+        seen = [fact for fact in wanted if isinstance(fact, Observed)]
+        vectors = self._encode([dense_text(one.entry) for one in seen], progress)
+        with self._lock:
+            self._refresh()
+            before = self._free_name(name) if self._index.size or self._index.tags else None
+            head: list[dict[str, Any]] = [] if before is None else [{"kind": "tag", "body": json.dumps(before)}]
+            tables = [self._rows([*head, {"kind": "clear"}])]
+            done = 0
+            for same, run in groupby(wanted, lambda fact: isinstance(fact, Observed)):
+                group = list(run)
+                if same:
+                    own = vectors[done : done + len(group)]
+                    tables.append(observation_rows(self._log.columns, self._key, group, own, kind="returned"))
+                    done += len(group)
+                else:
+                    tables.append(self._rows(group))
+            tables.append(self._rows([{"kind": "floor", "floor": self._index.last_position + 1, "position": 0}]))
+            self._write(pa.concat_tables(tables).combine_chunks())
+            return Restored(len(seen), len(facts) - len(wanted), before)
 
     # reading ----------------------------------------------------------------------------------------------
 
@@ -244,6 +290,10 @@ class MemoryStore:
                 **self._log.statistics(),
             )
 
+    def disk_bytes(self) -> int | None:
+        """What the whole memory takes on the disk; None where it is in no folder (object storage)."""
+        return self._log.disk_bytes()
+
     # inside -----------------------------------------------------------------------------------------------
 
     def _view(self, before: int | None, exclude_question: str | None, databases: Iterable[str] | None) -> View:
@@ -263,78 +313,15 @@ class MemoryStore:
         speaks = everything.rows[self._index.entry_code[everything.rows] == code][0]
         return entry_view(self._index, everything, int(speaks))
 
-    def _remember(self, entries: list[MemoryEntry], floors: list[int]) -> int:
-        with self._lock:
-            self._refresh()
-            fresh = {
-                entry.episode_id: (entry, floor)
-                for entry, floor in reversed(list(zip(entries, floors, strict=True)))
-                if self._index.welcome(entry.episode_id)
-            }
-        new = list(reversed(fresh.values()))
-        if not new:
-            return 0
-        vectors = self._encode([dense_text(entry) for entry, _ in new])
-        self._write(observation_rows(self._log.columns, self._key, new, vectors))
-        return len(new)
+    def _known(self, name: str) -> None:
+        known = self.tags()
+        if name not in known:
+            raise BadInput(f"There is no state called {name!r}. Known states: {', '.join(known) or 'none'}.")
 
-    def _append(self, rows: list[dict[str, Any]]) -> None:
-        self._write(
-            pa.Table.from_pylist(
-                [{"stream": self._key, "episode": uuid.uuid4().hex, **row} for row in rows], schema=self._log.columns
-            )
-        )
-
-    def _write(self, rows: pa.Table) -> None:
-        """Append and fold, until the rows are really there: a commit that was long in the making can land beside
-        the history, if meanwhile another process dropped the versions that it builds upon."""
-        with self._lock:
-            for _ in range(_TRIES):
-                self._log.append(rows)
-                if self._fold(self._log.version(), written=rows):
-                    break
-            else:
-                raise MemoryUnavailable(f"The memory at {self.uri} is being cleaned up by others. Try again.")
-        self._log.compact_later()
-
-    def _refresh(self) -> None:
-        version = self._log.version()
-        if version != self._version:
-            self._fold(version)
-
-    def _fold(self, version: int, written: pa.Table | None = None) -> bool:
-        """Fold what is new up to a version; whether all rows just written are part of it."""
-        self._index.allocated.clear()
-        missing = set() if written is None else set(written["episode"].to_pylist())
-        alone = written if version == self._version + 1 else None
-        whole = not self._index.next_sequence
-        for last, rows in self._log.read(self._key, self._index.next_sequence, alone):
-            self._index.apply(rows, last + 1)
-            if missing:
-                missing.difference_update(rows["episode"].to_pylist())
-        if whole:
-            pa.default_memory_pool().release_unused()  # a fifth of what opening took
-        self._version = version
-        return not missing
-
-    def _rebuild(self) -> None:
-        """Read everything again: rows that were erased leave this process's memory too."""
-        self.close()
-        self._refresh()
-
-    def _finish_erasing(self) -> None:
-        """A process may have ended between forgetting and erasing: nothing is seen of it, now it leaves the disk."""
-        with suppress(MemoryUnavailable):  # the memory can be read all the same; the next one to open it tries again
-            if self._index.dropped_at:
-                self._log.erase(self._key, None, self._index.dropped_at)
-            if forgotten := self._index.forgotten():
-                self._log.erase(self._key, forgotten, self._index.next_sequence)
-
-    def _encode(self, texts: list[str]) -> NDArray[np.float32]:
-        vectors = np.asarray(self.encoder.encode(texts), np.float32)
-        if vectors.shape != (len(texts), self.encoder.dimension) or not np.isfinite(vectors).all():
-            raise MemoryUnavailable(
-                f"The encoder {self.encoder.id} gave vectors of the form {vectors.shape} where "
-                f"({len(texts)}, {self.encoder.dimension}) finite numbers were expected. Nothing was stored."
-            )
-        return vectors
+    def _free_name(self, name: str) -> str:
+        """The name, with a number behind it where another state has it already."""
+        taken, number, free = self.tags(), 1, name
+        while free in taken:
+            number += 1
+            free = f"{name} ({number})"
+        return free
