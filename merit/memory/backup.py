@@ -21,12 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from merit.errors import BadInput, MemoryUnavailable
 from merit.memory.entry import FORMAT_VERSION
 from merit.memory.facts import Observed
+from merit.memory.overview import useful
 from merit.memory.rows import key
 from merit.memory.transfer import LAST_POSITION, MANIFEST, Source, entry_of, json_object, lines_of, members_of, reason
 
@@ -147,7 +149,7 @@ def pack(file: IO[bytes], stores: Mapping[str, MemoryStore]) -> Manifest:
 
 def write(to: IO[bytes], index: Index, log: Iterable[tuple[int, pa.Table]]) -> int:
     """Write the lines of one stream: its folded log, and the log again. How many observations they hold."""
-    kept, observations = index.kept(), 0
+    kept, observations = useful(index), 0
     for _, rows in log:
         for row in rows.select(["_rowid", "kind", "episode", "body"]).to_pylist():
             if row["_rowid"] >= index.next_sequence:
@@ -165,8 +167,8 @@ def write(to: IO[bytes], index: Index, log: Iterable[tuple[int, pa.Table]]) -> i
 def _line(row: dict[str, Any], index: Index, kept: Any) -> dict[str, Any] | None:
     kind = row["kind"]
     if kind in ("observation", "returned"):
-        at = index.row_at(row["_rowid"])
-        if at is None or not kept[at]:
+        at = int(np.searchsorted(index.sequence, row["_rowid"]))
+        if at == index.size or index.sequence[at] != row["_rowid"] or not kept[at]:
             return None
         return {
             "kind": "observation",

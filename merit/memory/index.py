@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from merit.episode import FailureType, Polarity
 from merit.memory.columns import Column, Postings, Texts, Vectors
 from merit.memory.entry import EntryView, MemoryEntry, Observation
-from merit.memory.facts import Observed
 from merit.memory.rows import key, short
 
 Rows = NDArray[np.int32]
@@ -93,6 +92,11 @@ class Index:
     def next_position(self) -> int:
         """The position that would be allocated now."""
         return max(self.counter, self.last_position + 1)
+
+    @property
+    def sequence(self) -> NDArray[np.int64]:
+        """The number of each observation among all rows of the log, ascending."""
+        return self._sequence.values
 
     @property
     def position(self) -> NDArray[np.int64]:
@@ -167,49 +171,22 @@ class Index:
 
     def forgotten(self) -> list[int]:
         """Sequence numbers of forgotten observations that this index was built with: to be erased."""
-        return self.sequence(self._forgotten.values)
+        numbers: list[int] = self.sequence[self._forgotten.values].tolist()
+        return numbers
 
     def alive_at(self, tag: Tagged) -> Mask:
         """Which observations a tagged state holds: those that lived then and were not forgotten since."""
-        mask = np.zeros(self.size, np.bool_)
-        mask[: tag.size] = True
+        mask = np.arange(self.size) < tag.size
         mask[tag.dead] = False
         mask &= ~self._forgotten.values
         return mask
-
-    def kept(self) -> Mask:
-        """Which observations live, or can live again by a tag; all others are of no use to anybody."""
-        mask = self.alive.copy()
-        for tag in self.tags.values():
-            mask |= self.alive_at(tag)
-        return mask
-
-    def observed(self, entry_id: str) -> list[Observed]:
-        """The living observations of an entry, in order of the fold."""
-        code = self.entries.get(entry_id)
-        rows: list[int] = [] if code is None else np.flatnonzero((self.entry_code == code) & self.alive).tolist()
-        return [Observed(self.entry(row), int(self.visible_from[row])) for row in rows]
-
-    def row_at(self, sequence: int) -> int | None:
-        """The row of the observation with this sequence number; None where there is none."""
-        row = int(np.searchsorted(self._sequence.values, sequence))
-        return row if row < self.size and self._sequence.values[row] == sequence else None
-
-    def sequence(self, rows: Mask) -> list[int]:
-        """Sequence numbers of the rows of a mask."""
-        numbers: list[int] = self._sequence.values[rows].tolist()
-        return numbers
 
     def without(self, entry_id: str, *, apart: bool = False) -> Index:
         """The same columns as if nobody had observed this entry; nothing of this index changes, and the columns are
         shared, so use it before anything is folded. ``apart``: with columns of its own, to which more can be folded."""
         seen = copy.deepcopy(self) if apart else copy.copy(self)
-        alive = self.alive.copy()
-        code = self.entries.get(entry_id)
-        if code is not None:
-            alive[self.entry_code == code] = False
         seen._alive = Column(np.bool_)
-        seen._alive.extend(alive)
+        seen._alive.extend(self.alive & (self.entry_code != self.entries.get(entry_id, -1)))
         return seen
 
     # facts of one row -------------------------------------------------------------------------------------
@@ -392,7 +369,6 @@ class Index:
         self.alive[rows] = False
 
     def _restore(self, tag: Tagged | None) -> None:
-        if tag is None:
-            return
-        self.alive[:] = self.alive_at(tag)
-        self._living = {self._episode(row): row for row in np.flatnonzero(self.alive).tolist()}
+        if tag is not None:
+            self.alive[:] = self.alive_at(tag)
+            self._living = {self._episode(row): row for row in np.flatnonzero(self.alive).tolist()}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from merit.memory.facts import Observed
 from merit.memory.rows import short
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ def legal(
     if other_databases is not None:
         mask &= ~np.isin(index.database, short(other_databases))
     return mask
+
+
+def living(index: Index, entry_id: str) -> list[Observed]:
+    """The living observations of an entry, in order of the fold."""
+    code = index.entries.get(entry_id)
+    rows: list[int] = [] if code is None else np.flatnonzero((index.entry_code == code) & index.alive).tolist()
+    return [Observed(index.entry(row), int(index.visible_from[row])) for row in rows]
 
 
 def merge(index: Index, mask: Mask) -> View:

@@ -77,6 +77,14 @@ def states(index: Index) -> tuple[State, ...]:
     return tuple(found)
 
 
+def useful(index: Index) -> Mask:
+    """Which observations live, or can live again by a tag; all others are of no use to anybody."""
+    mask = index.alive.copy()
+    for tag in index.tags.values():
+        mask |= index.alive_at(tag)
+    return mask
+
+
 def _shares(view: View, codes: NDArray[np.int64], name_of: Callable[[int], str]) -> list[Share]:
     spoken, seen = codes[view.rows], codes[view.legal]
     return [

@@ -18,12 +18,12 @@ from typing import IO, Any, Self
 import pyarrow as pa
 
 from merit.errors import BadInput
-from merit.memory import backup, listing, transfer
+from merit.memory import backup, listing, overview, transfer
 from merit.memory.backup import Fact
 from merit.memory.entry import EntryView, MemoryEntry
 from merit.memory.facts import Counts, Forgotten, Observed, Progress, Restored, Statistics, TextEncoder
 from merit.memory.index import Index
-from merit.memory.legality import View, entry_view, entry_views, legal, merge
+from merit.memory.legality import View, entry_view, entry_views, legal, living, merge
 from merit.memory.log import Log
 from merit.memory.retrieval import Retrieval, RetrievalQuery
 from merit.memory.rows import key, observation_rows
@@ -86,7 +86,7 @@ class MemoryStore(Stream):
             kept: list[Observed] = []
             while episodes := self._index.remembered(entry_id):  # again for what came in between
                 erased += len(episodes)
-                kept += self._index.observed(entry_id)
+                kept += living(self._index, entry_id)
                 floor = self._index.last_position + 1  # erased or not, positions that were given stay given
                 self._append(
                     [{"kind": "forget", "entry": entry_id, "episode": name, "floor": floor} for name in episodes]
@@ -187,7 +187,7 @@ class MemoryStore(Stream):
         that neither live nor belong to a tagged state; how many of these there were. Everything else stays."""
         with self._lock:
             self._refresh()
-            useless = self._index.sequence(~self._index.kept())
+            useless: list[int] = self._index.sequence[~overview.useful(self._index)].tolist()
             if not useless:
                 self._log.compact()
                 return 0
@@ -217,13 +217,13 @@ class MemoryStore(Stream):
             tables = [self._rows([*head, {"kind": "clear"}])]
             done = 0
             for same, run in groupby(wanted, lambda fact: isinstance(fact, Observed)):
-                group = list(run)
                 if same:
+                    group = [fact for fact in run if isinstance(fact, Observed)]
                     own = vectors[done : done + len(group)]
                     tables.append(observation_rows(self._log.columns, self._key, group, own, kind="returned"))
                     done += len(group)
                 else:
-                    tables.append(self._rows(group))
+                    tables.append(self._rows(list(run)))
             tables.append(self._rows([{"kind": "floor", "floor": self._index.last_position + 1, "position": 0}]))
             self._write(pa.concat_tables(tables).combine_chunks())
             return Restored(len(seen), len(facts) - len(wanted), before)

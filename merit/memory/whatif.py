@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from merit.episode import Polarity
 from merit.memory.entry import EntryView, MemoryEntry, Observation
+from merit.memory.facts import Observed
 from merit.memory.index import Index
 from merit.memory.log import columns
 from merit.memory.retrieval import Retrieval, RetrievalQuery
@@ -83,7 +84,7 @@ class ChangedMemory:
         copy.counter = 0
         entry = replace(forged, episode_id=uuid.uuid4().hex, encoder_id=self.encoder.id)
         vectors = np.asarray(self.encoder.encode([dense_text(entry)]), np.float32)
-        rows = observation_rows(columns(copy.dimension), key(self.stream), [(entry, 0)], vectors)
+        rows = observation_rows(columns(copy.dimension), key(self.stream), [Observed(entry, 0)], vectors)
         rows = rows.append_column("_rowid", pa.array([copy.next_sequence], pa.uint64()))
         copy.apply(rows, copy.next_sequence + 1)
         return copy
