@@ -65,6 +65,7 @@ if asked:
     else:
         st.session_state[Key.JOB] = job.id
         st.query_params.pop(Param.EPISODE, None)
+        st.query_params.pop(Param.STEP, None)
         asking.wait_until_drawn(job)
         st.rerun()
 if stopped and job is not None:

@@ -11,10 +11,10 @@ me = owner.current()
 
 st.title("Recordings")
 st.caption("Finished episodes, played again as they went. Nothing is asked, run or remembered.")
-shelf.drop()
 notice.kept()
 chosen = shelf.chosen(me)
 if chosen is None:
+    shelf.drop()
     shelf.gallery()
     shelf.own(me)
 else:

@@ -54,14 +54,14 @@ def drop() -> None:
         "Open a recording from a file", "jsonl", key=Key.DROP, max_upload_size=most,
         help="A file of “Share this episode”. It is read and shown; nothing in it is run, fetched or remembered.",
     )  # fmt: skip
+    kept = st.session_state.get(Key.DROPPED)
+    if kept is not None:
+        st.button("Open the last file again", key="reopen", type="tertiary", on_click=_open, args=(kept[0],))
     if file is None:
         return
     data = file.getvalue()
     name = f"{_DROPPED}{hashlib.sha256(data).hexdigest()[:12]}"
-    kept = st.session_state.get(Key.DROPPED)
     if kept is not None and kept[0] == name:
-        if st.query_params.get(Param.RECORDING) != name:
-            st.button("Open this file again", key="reopen", type="tertiary", on_click=_open, args=(name,))
         return
     try:
         bundle = trace.parse_bundle(file.name, data)
@@ -70,12 +70,13 @@ def drop() -> None:
         return
     st.session_state[Key.DROPPED] = (name, bundle)
     _open(name)
+    st.rerun()
 
 
 def gallery() -> None:
     """The recordings that come with the program."""
     found = recordings.gallery()
-    st.subheader("Gallery")
+    st.subheader("Gallery", anchor=False)
     if not found:
         st.caption("No recordings come with this copy. Drop a file above, or replay an episode of your own.")
     for begin in range(0, len(found), _SHOWN):
@@ -90,7 +91,7 @@ def own(owner: str) -> None:
     found = live.history(owner, _HISTORY)
     if not found:
         return
-    st.subheader("Your latest episodes")
+    st.subheader("Your latest episodes", anchor=False)
     for summary in found:
         end = theme.OUTCOMES[summary.outcome].label if summary.outcome is not None else theme.STOPPED.label
         with st.container(

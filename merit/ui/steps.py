@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -16,7 +17,7 @@ from merit.episode import Execution, Outcome, Status
 from merit.events import EpisodeFinalised, EpisodeStarted, Failed
 from merit.sql_change import difference
 from merit.story import Step, Story
-from merit.ui import diagnosis, memory, prompts, results, sql, theme
+from merit.ui import code, diagnosis, memory, prompts, results, sql, theme
 from merit.ui.state import step_key
 from merit.ui.text import count, escape, label, seconds, visible
 
@@ -27,13 +28,16 @@ MAX_DOWNLOAD_ROWS = 100_000
 @dataclass(frozen=True)
 class Frame:
     """What all steps of one drawing share. ``limit`` is the most tokens of a prompt; ``judge`` draws the question to
-    the person beneath the rows of the step that waits for it."""
+    the person beneath the rows of the step that waits for it. ``opened`` is a step that stands open from the start,
+    beside the latest; ``turned`` is told which step was opened or folded."""
 
     story: Story
     database: Database | None
     limit: int
     ended: bool
     judge: Callable[[Step], None]
+    opened: int | None = None
+    turned: Callable[[int, bool], None] | None = None
 
 
 def draw(frame: Frame) -> None:
@@ -104,7 +108,12 @@ def _step(frame: Frame, step: Step) -> None:
     latest = step is frame.story.last
     # A step that a newer one follows is another widget than the one that was open: it starts folded.
     key = step_key(episode, step.iteration, "open" if latest else "folded")
-    box = st.expander(heading(frame, step), expanded=latest, key=key, on_change="rerun")
+    box = st.expander(
+        heading(frame, step),
+        expanded=latest or step.iteration == frame.opened,
+        key=key,
+        on_change=partial(_turned, frame, step.iteration, key),
+    )
     if not box.open:
         return
     with box:
@@ -112,6 +121,11 @@ def _step(frame: Frame, step: Step) -> None:
             _generating(frame, step)
         else:
             _finished(frame, step, episode)
+
+
+def _turned(frame: Frame, iteration: int, key: str) -> None:
+    if frame.turned is not None:
+        frame.turned(iteration, bool(st.session_state.get(key)))
 
 
 def _generating(frame: Frame, step: Step) -> None:
@@ -126,9 +140,9 @@ def _generating(frame: Frame, step: Step) -> None:
 
 def _finished(frame: Frame, step: Step, episode: str) -> None:
     assert step.attempt is not None
-    names = ["Result", "SQL change", "Prompt", "Retrieval"]
+    names = ["Result", "SQL change", "Prompt", "Retrieval", "Code"]
     key = step_key(episode, step.iteration, "tabs")
-    result, change, prompt, retrieval = st.tabs(names, key=key, on_change="rerun")
+    result, change, prompt, retrieval, lines = st.tabs(names, key=key, on_change="rerun")
     if result.open:
         with result:
             _result(frame, step, episode)
@@ -141,6 +155,10 @@ def _finished(frame: Frame, step: Step, episode: str) -> None:
     if retrieval.open:
         with retrieval:
             _retrieval(frame, step)
+    if lines.open:
+        with lines:
+            st.caption("The same step with the library:")
+            st.code(visible(code.snippet(frame.story, step)), language="python", wrap_lines=True)
 
 
 def _result(frame: Frame, step: Step, episode: str) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from merit.database import Database
 from merit.jobs import JobState
 from merit.story import Story, fold
-from merit.ui import judging, steps
+from merit.ui import judging, notice, steps
 from merit.ui.asking import Shown
 from merit.ui.state import Param
 from merit.ui.text import escape
@@ -43,9 +43,32 @@ def _draw(shown: Shown, database: Database | None, limit: int, model: object, dr
         st.html(f'<p class="m-soft" role="status">◌ The model answers one question at a time: {ahead} before you.</p>')
     if job is not None and job.cancelling and not now.ended:
         st.html('<p class="m-soft" role="status">○ Stopping: the model finishes the token it is at.</p>')
-    frame = steps.Frame(story, database, limit, now.ended, lambda step: judging.ask(step, job))
+    opened = _opened(story)
+    frame = steps.Frame(story, database, limit, now.ended, lambda step: judging.ask(step, job), opened, _turned)
     steps.draw(frame)
     steps.end(story)
+
+
+def _opened(story: Story) -> int | None:
+    """The step that the URL says is open; a sentence where the finished episode has none of this number."""
+    wanted = st.query_params.get(Param.STEP, "")
+    if not wanted:
+        return None
+    step = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 6 else -1
+    if story.end is not None and step not in {known.iteration for known in story.steps}:
+        last = story.last.iteration if story.last else 0
+        notice.say(
+            f"This episode has no step {wanted[:20]}; its steps are 0 to {last}. All of it is shown.", urgent=False
+        )
+    return step
+
+
+def _turned(iteration: int, is_open: bool) -> None:
+    """The URL names the step that was opened last."""
+    if is_open:
+        st.query_params[Param.STEP] = str(iteration)
+    elif st.query_params.get(Param.STEP) == str(iteration):
+        del st.query_params[Param.STEP]
 
 
 def _head(story: Story) -> None:

@@ -237,6 +237,9 @@ def test_an_ended_episode_is_found_on_disk_by_its_address(page: AppTest, model: 
     again.query_params[Param.EPISODE] = episode
     again.run()
     assert "The first answer was right" in words(again)
+    again.query_params[Param.STEP] = "7"
+    again.run()
+    assert "has no step 7" in words(again)
     stranger = AppTest.from_file(APP, default_timeout=30)
     stranger.query_params[Param.EPISODE] = episode
     stranger.run()
