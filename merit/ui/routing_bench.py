@@ -79,7 +79,7 @@ def typed_in(owner: str) -> Typed:
     """The inputs."""
     state = st.session_state
     picked = st.segmented_control(
-        "Failure", list(Mode), key=Key.BENCH_MODE, required=True, label_visibility="collapsed"
+        "Failure", list(Mode), key=Key.BENCH_MODE, persist_state="session", required=True, label_visibility="collapsed"
     )
     mode = Mode(str(picked))
     titles = {listed.id: listed.title for listed in catalogue.all_of(owner)}
@@ -88,6 +88,7 @@ def typed_in(owner: str) -> Typed:
         list(titles),
         format_func=lambda id: visible(titles.get(id, "")),
         key=Key.BENCH_DATABASE,
+        persist_state="session",
         on_change=_clear,
     )
     text = st.selectbox(
@@ -95,6 +96,7 @@ def typed_in(owner: str) -> Typed:
         list(catalogue.levels(database_id, owner)),
         index=None,
         key=Key.BENCH_QUESTION,
+        persist_state="session",
         placeholder="Type one, or pick a sample question",
         accept_new_options=True,
         format_func=visible,
@@ -106,6 +108,7 @@ def typed_in(owner: str) -> Typed:
     written = st.text_area(
         "SQL" if mode is Mode.STATEMENT else "SQL that failed (may stay empty)",
         key=Key.BENCH_SQL,
+        persist_state="session",
         height=140,
         max_chars=LONGEST_SQL,
     )
@@ -116,12 +119,17 @@ def typed_in(owner: str) -> Typed:
     else:
         outcome = Outcome(
             st.selectbox(
-                "Status", list(FAILURES), key=Key.BENCH_STATUS, format_func=lambda one: theme.OUTCOMES[one].word
+                "Status",
+                list(FAILURES),
+                key=Key.BENCH_STATUS,
+                persist_state="session",
+                format_func=lambda one: theme.OUTCOMES[one].word,
             )
         )
         message = st.text_area(
             "Message of the database",
             key=Key.BENCH_MESSAGE,
+            persist_state="session",
             height=84,
             max_chars=LONGEST_MESSAGE,
             placeholder="no such column: name",

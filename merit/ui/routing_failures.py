@@ -87,6 +87,7 @@ def _inputs(owner: str) -> None:
             "Dataset",
             value="samples",
             key=Key.DATASET,
+            persist_state="session",
             help="“samples”, or on the machine that serves this page the folder of a dataset in Spider's or BIRD's "
             "layout, or the question file in it, such as spider/train_spider.json.",
         )
@@ -171,7 +172,7 @@ def _details(work: Work, found: Distribution) -> None:
     notice.listed([*told, *work.notes])
     if found.empty:
         st.toggle(
-            f"Leave out the {count(found.empty, 'empty answer')}", key=Key.LEAVE_EMPTY,
+            f"Leave out the {count(found.empty, 'empty answer')}", key=Key.LEAVE_EMPTY, persist_state="session",
             help="An empty answer is a failure that the rules name Unknown. Where a model was never asked, or its "
             "answer got lost, it says nothing about the model.",
         )  # fmt: skip

@@ -68,7 +68,9 @@ def draw(found: Sequence[Failure]) -> None:
 
 def _revealed(failure: Failure) -> None:
     """What would bias a labeller, only when asked for."""
-    if not st.toggle("Show what the database said and how others label it", key=Key.LABEL_REVEAL):
+    if not st.toggle(
+        "Show what the database said and how others label it", key=Key.LABEL_REVEAL, persist_state="session"
+    ):
         return
     sign = theme.OUTCOMES[failure.status]
     others = "".join(

@@ -102,7 +102,7 @@ def draw(found: Sequence[Failure]) -> None:
         if st.session_state.get(Key.REFERENCE) not in known:
             st.session_state[Key.REFERENCE] = known[0]
         picked = st.selectbox(
-            "Measured against", known, key=Key.REFERENCE, format_func=str, width=320,
+            "Measured against", known, key=Key.REFERENCE, persist_state="session", format_func=str, width=320,
             help="The rules are compared with these labels. How the labels of the set that comes along came about is "
             "told in its README (assets/routing_validation).",
         )  # fmt: skip

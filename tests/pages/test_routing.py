@@ -133,6 +133,18 @@ def test_another_label_changes_memory_and_prompt(store: MemoryStore) -> None:
     assert at.selectbox(key=Key.OVERRIDE).value is None, "a new failure begins with the label of the rules"
 
 
+def test_another_tab_and_another_page_lose_nothing(store: MemoryStore) -> None:
+    """What was typed, the failure and the label by hand went away with a look at another tab."""
+    at = run(opened(), "SELECT titel FROM book")
+    fine(at.selectbox(key=Key.OVERRIDE).set_value(FailureType.SYNTAX).run())
+    at = tab(tab(at, MEASURED), "One failure")
+    fine(at.switch_page("pages/memory.py").run())
+    at = tab(fine(at.switch_page(PAGE).run()), "One failure")
+    assert at.text_area(key=Key.BENCH_SQL).value == "SELECT titel FROM book"
+    assert at.selectbox(key=Key.OVERRIDE).value is FailureType.SYNTAX
+    assert 'class="m-fired"><span class="m-number">3</span>' in words(at)
+
+
 def test_a_sample_question_is_judged_by_its_answer() -> None:
     at = opened()
     at.selectbox(key=Key.BENCH_QUESTION).set_value("How many members does the library have?")
