@@ -8,7 +8,7 @@ import streamlit as st
 
 from merit.models import loading as models
 from merit.settings import settings
-from merit.ui import browsing, entrance, leaving, notice, owner, panels, recalled, status
+from merit.ui import browsing, care, entrance, forgetting, leaving, notice, owner, panels, recalled, status
 from merit.ui.state import Param
 
 entrance.through_app(__file__)
@@ -27,8 +27,10 @@ store = recalled.store(me, loading)
 if store is not None:
     recalled.restore(store.upcoming())
     notice.kept()
+    forgetting.undo(store, me)
     sections = {
-        "Entries": partial(browsing.draw, store),
+        "Entries": partial(browsing.draw, store, (forgetting.part(store),)),
+        "Care": partial(care.draw, store, me, loading),
     }
     tabs = st.tabs(list(sections), key=Param.SECTION, bind="query-params")
     for tab, draw in zip(tabs, sections.values(), strict=True):
