@@ -45,6 +45,11 @@ class Settings(BaseSettings):
         return self.home / "uploads"
 
     @property
+    def runs_dir(self) -> Path:
+        """One folder per experiment over a stream, and the answers they share."""
+        return self.home / "runs"
+
+    @property
     def episodes_dir(self) -> Path:
         """One bundle ``<id>.jsonl`` per finished episode."""
         return self.home / "episodes"
