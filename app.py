@@ -10,6 +10,7 @@ SECTIONS = {
     "Try it": [
         st.Page("pages/ask.py", title="Ask", icon=":material/chat:", default=True),
         st.Page("pages/compare.py", title="Compare", icon=":material/compare_arrows:"),
+        st.Page("pages/questions.py", title="My questions", icon=":material/manage_search:"),
         st.Page("pages/recordings.py", title="Recordings", icon=":material/slideshow:"),
         st.Page("pages/memory.py", title="Memory", icon=":material/history_edu:"),
         st.Page("pages/routing.py", title="Routing", icon=":material/alt_route:"),

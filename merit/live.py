@@ -13,7 +13,8 @@ import logging
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -128,22 +129,14 @@ def ask(
 def history(owner: str, limit: int = 50) -> list[EpisodeSummary]:
     """The episodes of ``owner`` on this machine, newest first, at most ``limit``."""
     found: list[EpisodeSummary] = []
-    files = [(file.stat().st_mtime_ns, file) for file in settings().episodes_dir.glob("*.jsonl")]
+    files = []
+    for file in settings().episodes_dir.glob("*.jsonl"):
+        with suppress(OSError):  # deleted meanwhile
+            files.append((file.stat().st_mtime_ns, file))
     for changed, file in sorted(files, reverse=True):
         header = _header(file, changed)
         if header is not None and header.owner_key == owner_key(owner):
-            found.append(
-                EpisodeSummary(
-                    header.episode_id,
-                    header.question,
-                    header.database_id,
-                    header.strategy,
-                    header.created_at,
-                    header.ended,
-                    header.outcome,
-                    header.repairs,
-                )
-            )
+            found.append(EpisodeSummary(**{item.name: getattr(header, item.name) for item in fields(EpisodeSummary)}))
         if len(found) == limit:
             break
     return found
@@ -175,6 +168,17 @@ def _sample_schema(database_id: str) -> str | None:
         return None
     schema = Database.open(samples.path(database_id), id=database_id).schema("listing")
     return hashlib.sha256(schema.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def forget_recording(episode_id: str, owner: str) -> None:
+    """Delete the bundle of an episode of ``owner``; ``BadInput`` for any other, as if it was not there."""
+    file = bundle_path(episode_id)
+    if not file.is_file() or trace.read_header(file).owner_key != owner_key(owner):
+        raise BadInput("This episode is not on this machine, or it is not yours.")
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise MeritError(f"The recording could not be deleted: {error.strerror}.") from error
 
 
 def forget_recordings(owner: str, database_id: str) -> int:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import streamlit as st
 
 from merit.errors import MeritError
-from merit.events import Failed
 from merit.models import loading as models
 from merit.settings import settings
 from merit.story import fold
 from merit.ui import (
+    afterwards,
     asking,
     catalogue,
     chaincard,
-    correction,
     inputs,
-    judging,
     leaving,
     notice,
     owner,
     panels,
-    share,
     status,
     watching,
 )
@@ -83,29 +78,11 @@ else:
     chaincard.draw(story)
 
     # What a person can still do with it.
-    if not shown.mine:
-        share.compare(story)
-    elif story.started is not None and database is not None:
-        request = shown.request or asking.rebuilt(story.started, me)
-        with st.container(horizontal=True, key="after"):
-            judged = judging.to_undo(story)
-            if judged is not None and judging.undo_button(judged):
-                try:
-                    again = asking.begin_undo(job, shown.events, judged.iteration, request, loading)
-                except MeritError as error:
-                    notice.say(str(error))
-                else:
-                    st.session_state[Key.JOB] = again.id
-                    asking.wait_until_drawn(again)
-                    st.rerun()
-            share.bundle(shown.events, me)
-            share.replay(story)
-            share.compare(story)
-        if isinstance(story.end, Failed) and story.end.unsaved is not None:
-            share.save_again(story.end, partial(asking.save_again, request, loading))
-        if (story.end or story.waiting) and not story.solved and story.last:
-            remember = partial(asking.remember, shown, request, loading)
-            correction.panel(story.last, request.database, remember, story.started.episode_id)
+    again = afterwards.panel(shown, story, database, me, loading)
+    if again is not None:
+        st.session_state[Key.JOB] = again.id
+        asking.wait_until_drawn(again)
+        st.rerun()
 
 st.divider()
 with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):

@@ -103,7 +103,7 @@ def _tag(store: MemoryStore, name: str) -> None:
 
 def _go(store: MemoryStore, tagged: Sequence[State]) -> None:
     """The state that is chosen: back to it, or its name taken off."""
-    left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
+    left, middle, right = st.columns([5, 2, 3], vertical_alignment="bottom")
     by_name = {state.name: state for state in tagged}
     name = left.selectbox("State", list(by_name), format_func=visible, key=Key.STATE)
     state = by_name[name]
@@ -118,9 +118,9 @@ def _go(store: MemoryStore, tagged: Sequence[State]) -> None:
         )
         if st.button("Go back to it", type="primary", key=Key.GO_BACK_SURE, disabled=not _sure(store, Key.GO_BACK)):
             _try(lambda: store.go_back(name), f"The memory is as it was at “{visible(name)}”.")
-    with right.popover("Take name off", key=Key.UNTAG, width="stretch"):
+    with right.popover("Remove the name", key=Key.UNTAG, width="stretch"):
         st.caption("What only this state holds can then no longer be seen, and leaves the disk when you compact.")
-        if st.button("Take the name off", key=Key.UNTAG_SURE, disabled=not _sure(store, Key.UNTAG)):
+        if st.button("Remove it", key=Key.UNTAG_SURE, disabled=not _sure(store, Key.UNTAG)):
             _try(lambda: store.untag(name), f"“{visible(name)}” is no longer the name of a state.")
 
 

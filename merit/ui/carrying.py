@@ -236,13 +236,13 @@ def _running(job: Job) -> None:
 def _agree(work: Work, store: MemoryStore, owner: str, loading: Loading) -> None:
     """What was found, and the person's yes or no."""
     into = stores(owner, loading)
-    facts, verb = _contents(work.found, store, into)
+    facts, verb, some = _contents(work.found, store, into)
     st.html(f'<p role="status">{escape(work.name)}: every line was checked. This would happen:</p>')
     notice.listed(facts)
     shared = store.stream == catalogue.SHARED or isinstance(work.found, Backup)
     sure = not shared or st.checkbox("The shared memory changes for everybody who uses this server", key=Key.BRING_SURE)
     with st.container(horizontal=True, gap="small"):
-        if st.button(verb, type="primary", key=Key.BRING_AGREE, disabled=not sure):
+        if st.button(verb, type="primary", key=Key.BRING_AGREE, disabled=not (sure and some)):
             try:
                 take(owner, work, store, into)
             except MeritError as error:
@@ -254,7 +254,7 @@ def _agree(work: Work, store: MemoryStore, owner: str, loading: Loading) -> None
             st.rerun()
 
 
-def _contents(found: Any, store: MemoryStore, into: Mapping[str, MemoryStore]) -> tuple[list[str], str]:
+def _contents(found: Any, store: MemoryStore, into: Mapping[str, MemoryStore]) -> tuple[list[str], str, bool]:
     if isinstance(found, Backup):
         manifest = found.manifest
         facts = [f"a backup of {visible(manifest.created_at[:16].replace('T', ' '))} UTC becomes the memory again"]
@@ -264,7 +264,7 @@ def _contents(found: Any, store: MemoryStore, into: Mapping[str, MemoryStore]) -
             facts.append(f"{whose}: {count(observations, 'observation')}{here}")
         facts.append("what was learnt since is no longer seen; it gets a tag, so that you can go back to it")
         facts.append("what was forgotten here stays forgotten")
-        return [*facts, *_encoders({manifest.encoder_id}, store)], "Restore it"
+        return [*facts, *_encoders({manifest.encoder_id}, store)], "Restore it", True
     new = store.look(lambda index: sum(index.welcome(seen.entry.episode_id) for seen in found))
     entries = len({seen.entry.id for seen in found})
     facts = [
@@ -272,7 +272,7 @@ def _contents(found: Any, store: MemoryStore, into: Mapping[str, MemoryStore]) -
         f"{count(new, 'observation')} would be new here and seen from the next question on",
     ]
     encoders = {seen.entry.encoder_id for seen in found} - {""}
-    return [*facts, *_encoders(encoders, store)], f"Import {count(new, 'observation')}"
+    return [*facts, *_encoders(encoders, store)], f"Import {count(new, 'observation')}", new > 0
 
 
 def _encoders(ids: set[str], store: MemoryStore) -> list[str]:

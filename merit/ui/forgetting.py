@@ -11,8 +11,8 @@ from merit.errors import MeritError
 from merit.memory.entry import EntryView
 from merit.memory.facts import Forgotten
 from merit.memory.store import MemoryStore
-from merit.ui import catalogue, notice, opened
-from merit.ui.state import Key
+from merit.ui import catalogue, notice, opened, remembered
+from merit.ui.state import Key, Param
 from merit.ui.text import count, escape, label
 
 _MOST = 5
@@ -74,6 +74,8 @@ def _forget(store: MemoryStore, entry: EntryView) -> None:
             kept: list[_Kept] = st.session_state.setdefault(Key.FORGOTTEN, [])
             kept.append((store.uri, store.stream, forgotten))
             del kept[:-_MOST]
+        st.session_state[Key.CHOSEN_ENTRY] = None
+        st.query_params.pop(Param.ENTRY, None)
         st.rerun()
 
 
@@ -84,6 +86,8 @@ def _undo(store: MemoryStore, forgotten: Forgotten) -> None:
         notice.say(f"It could not be brought back yet, and is still held here. {error}")
         return
     _drop(forgotten)
+    if forgotten.entry is not None:
+        remembered.choose(forgotten.entry.id)
     notice.keep("It is back, seen from the same questions on as before.", urgent=False)
     st.rerun()
 

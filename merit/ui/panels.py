@@ -41,6 +41,14 @@ def empty() -> None:
     )
 
 
+def nothing_asked() -> None:
+    """What will be here, and the one step that fills it."""
+    st.html('<div class="m-empty"><p>Nothing has been asked in this browser yet. Every question you ask is kept here, '
+            "to be opened again as it went.</p></div>")  # fmt: skip
+    if st.button("Ask a question", type="primary", icon=":material/chat:"):
+        st.switch_page("pages/ask.py")
+
+
 def limits() -> None:
     """The limits of the method in plain words (spec §8)."""
     with st.popover("What these results can and cannot show", type="tertiary", icon=":material/info:"):

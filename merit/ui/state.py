@@ -114,6 +114,7 @@ class Key(StrEnum):
     PAST_DATABASE = "past_database"
     PAST_END = "past_end"
     PAST = "past"
+    PAST_CLOSE = "past_close"
     PAST_DELETE = "past_delete"
     PAST_DELETE_SURE = "past_delete_sure"
     ROUTING_TABS = "routing_tabs"
